@@ -109,7 +109,14 @@ BAD = {
     "lora.dropout": "1",
     "device": "xpu",
 }
-FREE = {"freeze", "prefix", "tensorboard", "fsdp", "gradient_checkpointing"}  # any text, or true and false
+FREE = {
+    "freeze",
+    "prefix",
+    "tensorboard",
+    "fsdp",
+    "gradient_checkpointing",
+    "explainable",
+}  # any text, or true and false
 CHOICES = {"schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"}
 
 

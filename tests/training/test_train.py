@@ -13,6 +13,8 @@ from safetensors.torch import save_file
 from tests.training.helpers import Reviews, Write, train
 
 import regard
+from regard.data.batching.examples import Examples
+from regard.data.batching.masked_words import MaskedWordsSource
 from regard.errors import DataError, FolderError, InputError
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
@@ -193,3 +195,30 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, reviews_csv: Path, monkeypatc
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
     train(reviews_csv, tmp_path / "run", epochs=2, save_every=3, resume=True)
     assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+
+
+def test_words_are_masked_in_half_of_the_texts(
+    tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epochs: list[int] = []
+    original = MaskedWordsSource.epoch
+
+    def counted(self: MaskedWordsSource, number: int) -> Examples:
+        epochs.append(number)
+        return original(self, number)
+
+    monkeypatch.setattr(MaskedWordsSource, "epoch", counted)
+    train(reviews_csv, tmp_path / "run", explainable=True, epochs=2)
+    assert {0, 1} <= set(epochs)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["explainable"] is True
+
+
+def test_masked_words_do_not_go_with_sampled_rows(tmp_path: Path, reviews_csv: Path) -> None:
+    with pytest.raises(InputError, match=r"explainable and class_balance=.*were both given"):
+        train(reviews_csv, tmp_path / "run", explainable=True, class_balance="sampling")
+
+
+def test_masked_words_are_for_tasks_with_answers_about_a_text(tmp_path: Path) -> None:
+    pairs = [{"source": f"a man {n}", "target": f"ein Mann {n}"} for n in range(30)]
+    with pytest.raises(InputError, match=r"explainable was given, but the task is translate"):
+        regard.train(pairs, preset="tiny-transformer", out=tmp_path / "run", explainable=True, dev_fraction=0)

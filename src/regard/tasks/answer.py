@@ -96,6 +96,7 @@ class QuestionAnswering(Task):
     example_call: ClassVar[str] = 'predict([("a question", "a context")])'
     command_example: ClassVar[str] = '"a question" --context page.txt'
     model_heads: ClassVar[tuple[str, ...]] = ("span",)
+    masks_words: ClassVar[bool] = True
 
     unanswerable: bool = False  # whether there are questions without an answer
     threshold: float = 0.0

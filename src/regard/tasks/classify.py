@@ -104,6 +104,7 @@ class Classify(Task):
     model_heads: ClassVar[tuple[str, ...]] = ("sequence",)
     pair_task: ClassVar[str | None] = "pair"
     probe: ClassVar[str] = "default"
+    masks_words: ClassVar[bool] = True
 
     kind: str = "single"
     names: tuple[str, ...] = ()

@@ -124,6 +124,7 @@ class Tag(Task):
     pipeline_tag: ClassVar[str] = "token-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("token",)
     uses_context: ClassVar[bool] = True
+    masks_words: ClassVar[bool] = True
 
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None

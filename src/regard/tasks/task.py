@@ -149,6 +149,7 @@ class Task(ABC):
     separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
     fixed_shapes: ClassVar[bool] = True  # whether batches can be padded to a fixed shape, for a compiled step
     uses_context: ClassVar[bool] = False  # whether it reads the sentences around a sentence (setting `context`)
+    masks_words: ClassVar[bool] = False  # whether it can be trained with masked words (setting `explainable`)
     network_kind: ClassVar[str | None] = None  # the kind of network it needs; None for any
     chunk_size: ClassVar[int] = 2048  # records in memory at once during inference
     max_dev_rows: ClassVar[int | None] = None  # validation rows scored during training; all if None

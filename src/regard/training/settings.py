@@ -139,6 +139,7 @@ class Settings:
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     rdrop: float = 0.0  # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
+    explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
     # New classification head: the linear probe on frozen vectors, or random weights; auto: probe for sentence encoders.
@@ -243,6 +244,7 @@ class TrainSettings(TypedDict, total=False):
     label_smoothing: float | None
     rdrop: float
     average: float
+    explainable: bool
     class_balance: Literal["none", "weights", "sampling"]
     head_init: Literal["auto", "probe", "random"]
     pooling: Literal["auto", "mean", "first"]

@@ -14,6 +14,7 @@ from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
 from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.examples import Examples
+from regard.data.batching.masked_words import MaskedWordsSource
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.schema.columns import Columns
@@ -306,6 +307,8 @@ def _source(
         resampled = BpeDropoutSource(marked, preprocessing.tokenizer, dropout=settings.bpe_dropout, seed=settings.seed)
         return resampled, resampled.examples
     examples = task.examples(data.train, preprocessing, labeled=True)
+    if settings.explainable:
+        return MaskedWordsSource.of(examples, preprocessing.tokenizer, seed=settings.seed), examples
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples
@@ -351,7 +354,22 @@ def _task(data: LabeledData, settings: Settings) -> Task:
         options["context"] = settings.context
     fitted = task.from_records(records, **options)
     check_rdrop(fitted, settings.rdrop)
+    _check_explainable(fitted, settings)
     return fitted
+
+
+def _check_explainable(task: Task, settings: Settings) -> None:
+    """Raise InputError where masked words and the task or another setting do not go together."""
+    if not settings.explainable:
+        return
+    if not task.masks_words:
+        raise InputError(
+            f"{setting('explainable')} was given, but the task is {task.name}; it is for classify, pair, tag and "
+            "answer. Leave it out."
+        )
+    if settings.class_balance == "sampling":
+        both = f"{setting('explainable')} and {setting('class_balance', 'sampling')}"
+        raise InputError(f"{both} were both given; use {setting('class_balance', 'weights')} with the first.")
 
 
 def _identity(data: LabeledData, task: Task, model: InitialModel, start: str) -> Mapping[str, Any]:

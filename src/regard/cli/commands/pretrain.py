@@ -89,6 +89,7 @@ class SettingsInHelp(Settings):
 
     label_smoothing: Annotated[float | None, Suppress] = None
     rdrop: Annotated[float, Suppress] = 0.0
+    explainable: Annotated[bool, Suppress] = False
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     head_init: Annotated[Literal["auto", "probe", "random"], Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
