@@ -108,6 +108,8 @@ class ComparisonPlan:
                     job, self.data, self.folder, settings=self.settings or {}, seconds=seconds, training=self.training
                 )
             except RegardError as error:
+                if getattr(error, "signal", None) is not None:  # Ctrl-C or a termination stops the whole comparison
+                    raise
                 if job.fraction >= 1:
                     errors[job.spec.name] = error.with_flags
                 self._report(done + 1, len(jobs), job, f"failed: {error}")
