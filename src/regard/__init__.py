@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from regard.predict.search.search_file import search
     from regard.progress import Progress
     from regard.ragged import Ragged
+    from regard.selection.folds import CrossValidation, cross_validate
+    from regard.selection.search import SettingsSearch, search_settings
     from regard.tasks.answer import SpanAnswer
     from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
     from regard.tasks.embed import SimilarityAnswer
@@ -41,6 +43,7 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 __all__ = [
     "Answer",
     "Comparison",
+    "CrossValidation",
     "DataError",
     "EntitiesAnswer",
     "Evaluation",
@@ -58,6 +61,7 @@ __all__ = [
     "Ragged",
     "RegardError",
     "Settings",
+    "SettingsSearch",
     "SimilarityAnswer",
     "SpanAnswer",
     "TrainResult",
@@ -69,10 +73,12 @@ __all__ = [
     "__version__",
     "compare",
     "create",
+    "cross_validate",
     "evaluate",
     "load",
     "pretrain",
     "search",
+    "search_settings",
     "train",
 ]
 
@@ -80,6 +86,7 @@ __all__ = [
 _HOMES = {
     "Answer": "regard.tasks.task",
     "Comparison": "regard.comparison.result",
+    "CrossValidation": "regard.selection.folds",
     "DataError": "regard.errors",
     "EntitiesAnswer": "regard.tasks.tag",
     "Evaluation": "regard.evaluation",
@@ -97,6 +104,7 @@ _HOMES = {
     "Ragged": "regard.ragged",
     "RegardError": "regard.errors",
     "Settings": "regard.training.settings",
+    "SettingsSearch": "regard.selection.search",
     "SimilarityAnswer": "regard.tasks.embed",
     "SpanAnswer": "regard.tasks.answer",
     "TrainResult": "regard.training.result",
@@ -107,10 +115,12 @@ _HOMES = {
     "WordsAnswer": "regard.tasks.tag",
     "compare": "regard.comparison.compare",
     "create": "regard.predict",
+    "cross_validate": "regard.selection.folds",
     "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search.search_file",
+    "search_settings": "regard.selection.search",
     "train": "regard.training.train",
 }
 

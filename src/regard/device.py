@@ -22,6 +22,8 @@ EXTRAS = {
     "hub": ("huggingface_hub",),
     "track": ("tensorboard",),
     "excel": ("openpyxl",),
+    "sklearn": ("sklearn",),
+    "search": ("optuna",),
 }
 
 

@@ -36,6 +36,8 @@ Examples:
   regard train reviews.csv --preset ngram --out runs/ngram     a baseline: ngram, static or probe
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags override it
+  regard train reviews.csv --folds 5 --out runs/reviews        scores by cross-validation, the model of all rows
+  regard train reviews.csv --search 30m --out runs/reviews     search for the learning rate, epochs, …, then train
   regard train reviews.csv --explain-defaults                  which settings would be chosen, and why
   regard train reviews.csv --print-config > run.toml            these settings as a file for --config
   regard train reviews.csv --out runs/reviews --resume         continue after Ctrl-C, a kill, or a full disk
@@ -92,6 +94,14 @@ class TrainCommand:
     print_config: Annotated[
         bool, arg(help="Print every setting that would be used as TOML for --config, and train nothing.")
     ] = False
+    folds: Annotated[
+        int | None,
+        arg(help="Score by cross-validation with so many folds, then train on all rows.", metavar="N"),
+    ] = None
+    search: Annotated[
+        str | None,
+        arg(help="Search for lr, epochs, batch size and dropout for this long, such as 30m.", metavar="TIME"),
+    ] = None
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
@@ -123,6 +133,11 @@ def run(command: TrainCommand) -> None:
         return
     if command.print_config:
         _print_config(command)
+        return
+    if command.folds is not None or command.search is not None:
+        from regard.cli.selection import run_selection
+
+        run_selection(command, _common_arguments(command))
         return
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train

@@ -11,7 +11,7 @@ import gc
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,12 @@ class JobFolder:
         values.pop("digest")
         return JobResult(**values)
 
+    def read_rows(self) -> Iterator[list[Any]]:
+        """The arguments of the meter for each test row of a finished job."""
+        with self.rows.open(encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)
+
     def write(self, result: JobResult) -> None:
         content = json.dumps(with_digest(asdict(result)), indent=2, sort_keys=True, ensure_ascii=False)
         with atomic_text_file(self.result) as file:
@@ -179,7 +185,7 @@ def _score(model: Model, files: JobFolder, data: ComparedData) -> JobResult:
         scoring = replace(task, names=scoring.names)
     else:
         scoring = task
-    answers = _answers(model, task)
+    answers = answer_function(model, task)
     list(answers(data.test[:64]))  # the first batch is slower
     started = time.perf_counter()
     answered = [(record, renamed(answer, mapping)) for record, answer in answers(data.test)]
@@ -209,7 +215,7 @@ def _task(model: Model, data: ComparedData) -> Task:
     return task
 
 
-def _answers(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
+def answer_function(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
     """A function that answers records."""
     run, preprocessing = model.task_runner(task), model.preprocessing()
     labeled = not isinstance(task, Classify)  # a label that a model does not know is no error here, but wrong
@@ -247,7 +253,6 @@ def scored_rows(files: JobFolder, result: JobResult) -> tuple[Meter, RowTable]:
     meter = task_class(result.task).from_settings(result.settings).meter()
     if isinstance(meter, HasRows):
         meter.keep_rows()
-    with files.rows.open(encoding="utf-8") as file:
-        for line in file:
-            meter.add(*json.loads(line))
+    for values in files.read_rows():
+        meter.add(*values)
     return meter, row_table(meter)

@@ -1,0 +1,119 @@
+"""`regard train --folds` and `regard train --search`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.output import UsageError, print_json, print_scores, print_status, print_table
+from regard.cli.training_progress import TrainingProgress
+from regard.errors import pluralize
+
+if TYPE_CHECKING:
+    from regard.cli.commands.train import TrainCommand
+    from regard.progress import Progress
+    from regard.selection.folds import CrossValidation
+    from regard.selection.search import SettingsSearch
+
+READING = ("format", "columns", "encoding", "labels")
+UNUSED = ("resume", "tokenizer", "skip_bad")
+
+
+def run_selection(command: TrainCommand, arguments: Mapping[str, Any]) -> None:
+    """Cross-validate, or search for settings; print the result."""
+    flag = "--folds" if command.search is None else "--search"
+    if command.folds is not None and command.search is not None:
+        raise UsageError("--folds and --search were given; give one of them.")
+    for name in UNUSED:
+        if getattr(command, name):
+            raise UsageError(f"--{name.replace('_', '-')} was given with {flag}; leave it out.{RESUMES[name]}")
+    if command.folds is not None and command.dev is not None:
+        raise UsageError("--dev was given with --folds, which splits the rows itself; leave it out.")
+    options = {name: value for name, value in arguments.items() if name not in (*READING, "tokenizer", "dev")}
+    options |= {
+        "reading": {name: arguments[name] for name in READING},
+        "out": command.out,
+        "overwrite": command.overwrite,
+        "progress": _print_progress,
+    }
+    with TrainingProgress() as training:
+        if command.folds is not None:
+            from regard.selection.folds import cross_validate
+
+            validation = cross_validate(command.data, folds=command.folds, training=training, **options)
+            _print_folds(validation, json=command.json)
+            return
+        from regard.selection.search import search_settings
+
+        options["dev"] = command.dev
+        changed = {name: value for name, value in options.items() if not _is_default(name, value)}
+        result = search_settings(command.data, time=command.search or "", training=training, **changed)
+    _print_search(result, json=command.json)
+
+
+RESUMES = {
+    "resume": " A run that was stopped goes on by itself with the same command.",
+    "tokenizer": "",
+    "skip_bad": " Correct the data first: regard check DATA --fix FILE.",
+}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """Whether a setting was left at its default, so that the search may choose it."""
+    from dataclasses import fields
+
+    from regard.training.settings import Settings
+
+    defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
+    return name in defaults and defaults[name] == value
+
+
+def _print_progress(event: Progress) -> None:
+    print_status(str(event.values["message"]))
+
+
+def _print_folds(result: CrossValidation, *, json: bool) -> None:
+    if json:
+        print_json(result.json())
+        return
+    print_scores(result.scores)
+    print()
+    values = [scores[result.main] for scores in result.folds]
+    listed = ", ".join(f"{value:.4f}" for value in values)
+    print_table(
+        [
+            ("folds", f"{result.main} {listed}"),
+            ("rows", f"{result.rows:,}, each scored by a model that was not trained on it"),
+            ("folder", f"{result.folder}, trained on all rows in the same way"),
+        ]
+    )
+
+
+def _print_search(result: SettingsSearch, *, json: bool) -> None:
+    if json:
+        print_json(result.json())
+        return
+    rows: list[tuple[str, str]] = []
+    for trial in result.trials:
+        score = "stopped, too slow" if trial.score is None else f"{trial.score:.4f}"
+        rows.append((f"trial {trial.number + 1}", f"{score}  {trial.seconds:.0f} s  {_words(trial.settings)}"))
+    print_table(rows)
+    print()
+    print_scores(result.scores)
+    print()
+    print_table(
+        [
+            ("settings", _words(result.settings)),
+            ("scores", f"on {pluralize(result.test_rows, 'test row')} that chose nothing"),
+            ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')} with these settings"),
+        ]
+    )
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    if not settings:
+        return "default settings"
+    parts: Sequence[str] = [
+        f"{name} {value:.2g}" if name == "lr" else f"{name} {value}" for name, value in settings.items()
+    ]
+    return ", ".join(parts)

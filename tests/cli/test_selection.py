@@ -1,0 +1,61 @@
+"""`regard train` with --folds and --search: what it prints, and which flags do not go together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard import cli
+
+pytest.importorskip("optuna")
+
+
+def run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.main(argv)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_folds_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["train", str(reviews_csv), "--preset", "ngram", "--folds", "2", "--out", str(tmp_path / "run")]
+    code, out, err = run(argv, capsys)
+    assert code == 0
+    assert "fold 2 of 2" in err
+    assert "each scored by a model that was not trained on it" in out
+    code, out, _ = run([*argv[:-1], str(tmp_path / "other"), "--json"], capsys)
+    assert code == 0
+    assert len(json.loads(out)["folds"]) == 2
+
+
+def test_trials_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["train", str(reviews_csv), "--preset", "tiny-bert", "--epochs", "1", "--search", "0.1s"]
+    code, out, err = run([*argv, "--out", str(tmp_path / "run")], capsys)
+    assert code == 0
+    assert "trial 1" in err
+    assert "default settings" in out
+    assert "that chose nothing" in out
+    code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)
+    assert code == 0
+    assert json.loads(out)["metric"] == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--folds", "2", "--search", "1m"], "--folds and --search were given"),
+        (["--folds", "2", "--dev", "valid.csv"], "--dev was given with --folds"),
+        (["--search", "1m", "--resume"], "goes on by itself"),
+        (["--folds", "1"], "expected at least 2"),
+    ],
+)
+def test_flags_that_do_not_go_together(
+    reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    code, out, err = run(
+        ["train", str(reviews_csv), "--preset", "tiny-bert", "--out", str(tmp_path / "run"), *flags], capsys
+    )
+    assert code in (1, 2)
+    assert out == ""
+    assert message in " ".join(err.split())

@@ -1,0 +1,112 @@
+"""A search: the defaults first, trials within the time, and a score on rows that chose nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard.errors import InputError, MissingExtra
+from regard.selection import search
+from regard.selection.search import Trial, best_trial, search_settings, search_space
+from regard.training.settings import Settings
+from regard.training.train import train
+
+pytest.importorskip("optuna")
+Rows = list[dict[str, Any]]
+FAST: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "epochs": 1}
+
+
+def test_the_space_is_around_the_defaults() -> None:
+    space = search_space(Settings(lr=3e-4, epochs=4), {}, rows=1_000)
+    assert space["lr"] == pytest.approx((1e-4, 9e-4))
+    assert space["epochs"] == [2, 4, 6, 8, 12]
+    assert list(space["batch_size"]) == [8, 16, 32, 64]
+    assert search_space(Settings(lr=3e-4, epochs=4), {}, rows=40)["batch_size"] == [8]
+
+
+def test_what_is_given_is_not_searched() -> None:
+    assert search_space(Settings(lr=3e-4, epochs=4), {"lr": 3e-4, "epochs": 4}, rows=99).keys() == {
+        "batch_size",
+        "dropout",
+    }
+    everything = {"lr": 1, "epochs": 1, "batch_size": 1, "dropout": 0}
+    with pytest.raises(InputError, match="Leave some of them out"):
+        search_space(Settings(lr=3e-4, epochs=4), everything, rows=99)
+
+
+def test_the_best_trial() -> None:
+    trials = [Trial(0, {}, 0.5, 1.0), Trial(1, {"lr": 1}, 0.7, 1.0), Trial(2, {"lr": 2}, None, 1.0)]
+    assert best_trial(trials, higher=True).number == 1
+    assert best_trial(trials, higher=False).number == 0
+    assert best_trial([Trial(0, {}, 0.5, 1.0), Trial(1, {}, 0.5, 1.0)], higher=True).number == 0
+    with pytest.raises(InputError, match="no trial has ended"):
+        best_trial(trials[2:], higher=True)
+
+
+def test_a_search_ends_with_a_model_and_a_score_on_other_rows(rows: Rows, tmp_path: Path) -> None:
+    messages: list[str] = []
+    result = search_settings(
+        rows,
+        time="10m",
+        trials=3,
+        out=tmp_path / "run",
+        progress=lambda event: messages.append(event.values["message"]),
+        **FAST,
+    )
+    assert [trial.number for trial in result.trials] == [0, 1, 2]
+    assert result.trials[0].settings == {}
+    assert result.trials[1].settings.keys() == {"lr", "batch_size", "dropout"}
+    assert (result.test_rows, result.rows) == (12, 48)
+    assert result.scores.keys() >= {"accuracy"}
+    assert messages[0] == "trial 1"
+    assert "best accuracy" in messages[2]
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["search"]["settings"] == result.settings
+    assert run["data"]["train_rows"] == 48
+    for name, value in result.settings.items():
+        assert run["settings"][name] == pytest.approx(value)
+    assert not (tmp_path / "run.search").exists()
+    assert regard.load(tmp_path / "run").predict(["the film was superb"])
+    assert json.loads(json.dumps(result.json()))["trials"][0]["number"] == 0
+    assert "trials" in result._repr_html_()
+
+
+def test_the_time_ends_a_search_after_its_first_trial(rows: Rows, tmp_path: Path) -> None:
+    result = search_settings(rows, time=0.01, out=tmp_path / "run", **FAST)
+    assert len(result.trials) == 1
+
+
+def test_a_stopped_search_keeps_its_trials(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    def stops(*args: Any, **options: Any) -> Any:
+        calls.append(options)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return train(*args, **options)
+
+    monkeypatch.setattr("regard.selection.search.train", stops)
+    with pytest.raises(KeyboardInterrupt):
+        search_settings(rows, time="10m", trials=3, out=tmp_path / "run", **FAST)
+    stored = (tmp_path / "run.search" / search.TRIALS).read_text().splitlines()
+    assert len(stored) == 2
+    result = search_settings(rows, time="10m", trials=3, out=tmp_path / "run", **FAST)
+    assert [json.loads(line)["settings"] for line in stored] == [trial.settings for trial in result.trials[:2]]
+    assert len(result.trials) == 3
+
+
+def test_without_optuna_the_extra_is_named(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtra, match=r"regard\[search\]"):
+        search_settings(rows, time="10m", out=tmp_path / "run", **FAST)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_duration_that_is_none(rows: Rows, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a duration such as"):
+        search_settings(rows, time="soon", out=tmp_path / "run", **FAST)
