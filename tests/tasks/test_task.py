@@ -1,6 +1,6 @@
 """Answers: what their attributes are called, and how they are shown."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -11,7 +11,7 @@ from regard.tasks.language import minimal_pairs
 from regard.tasks.tag import EntitiesAnswer, TaggedSpan
 from regard.tasks.task import Answer, public_fields
 
-SCORING = {"best", "no_answer", "tags"}  # what only the scoring reads
+SCORING = {"best", "no_answer", "tags", "chances"}  # what only the scoring reads
 
 
 def every_kind() -> list[type[Answer]]:
@@ -32,9 +32,11 @@ def every_kind() -> list[type[Answer]]:
 def test_attributes_are_the_keys_of_the_json_object(kind: type[Answer]) -> None:
     answer = kind()
     own = {one.name for one in fields(answer) if not one.metadata.get("internal")}
-    assert set(answer.json()) == own == set(public_fields(answer))
+    assert set(answer.json()) == own - {"abstained"} == set(public_fields(answer))
+    assert set(replace(answer, abstained=True).json()) == own
     assert {one.name for one in fields(answer)} - own <= SCORING
-    assert {name: value for name, value in vars(type(answer)).items() if isinstance(value, property)} == {}
+    properties = {name for name, value in vars(type(answer)).items() if isinstance(value, property)}
+    assert properties <= {"confidence"}  # which is a score of the answer, by one name for all kinds
 
 
 def test_the_fields_people_look_for() -> None:

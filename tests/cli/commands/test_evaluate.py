@@ -26,7 +26,8 @@ def test_evaluate_as_table_and_json(
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 30
     status, out, _ = run(capsys, "evaluate", trained, data, *messages, "--json")
     content = json.loads(out)
-    assert set(content) == {"task", "rows", "scores", "seconds", "folder", "classes", "averages", "confusion"}
+    classes = {"classes", "averages", "confusion", "calibration"}
+    assert set(content) == {"task", "rows", "scores", "seconds", "folder", *classes}
     assert content["folder"] == str(trained)
 
 
