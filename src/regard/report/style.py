@@ -39,7 +39,8 @@ svg .mark { stroke: var(--faint); stroke-dasharray: 2 3; }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: .87rem; margin: .4rem 0 0; }
 .legend i { display: inline-block; width: .75rem; height: .75rem; border-radius: 3px; background: var(--c);
   margin-right: .4rem; vertical-align: -.06rem; } .legend i.pale { opacity: .35; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll table:not(.matrix) td:not(.n) { min-width: 5rem; }
+.scroll table:not(.matrix) td:last-child:not(:first-child, .n, .meter) { min-width: 12rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th { font-weight: 600; color: var(--faint); font-size: .82rem; text-align: left; }
 td, th { padding: .36rem .8rem .36rem 0; border-top: 1px solid var(--edge); vertical-align: top;
