@@ -52,3 +52,11 @@ def test_a_tagger_is_trained_loaded_and_scored(tmp_path: Path) -> None:
     again = regard.load(model.save(tmp_path / "again"))
     for name, weight in model.network.state_dict().items():
         assert torch.equal(weight, again.network.state_dict()[name])
+
+
+def test_sentences_of_documents_are_read_alone(tmp_path: Path) -> None:
+    sentences = "Ada B-PER\nsings O\n\nOslo B-LOC\nlistens O\n\n"
+    (tmp_path / "songs.conll").write_text(f"-DOCSTART- O\n\n{sentences}" * 4)
+    result = regard.train(tmp_path / "songs.conll", preset="ngram", out=tmp_path / "run", dev_fraction=0)
+    (answer,) = regard.load(result.folder).predict(["Ada sings"])
+    assert [entity["label"] for entity in answer.json()["entities"]] == ["PER"]

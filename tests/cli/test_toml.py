@@ -94,3 +94,12 @@ def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: 
     assert status == 1
     assert message in err
     assert str(path) in err
+
+
+def test_the_settings_of_a_baseline_are_printed_and_read_again(capsys: Capture, tmp_path: Path) -> None:
+    status, out, _ = run(capsys, "train", samples.path("messages"), "--preset", "ngram", "--print-config")
+    assert status == 0
+    assert "epochs" not in out
+    (tmp_path / "run.toml").write_text(out)
+    status, again, _ = run(capsys, "train", "--config", tmp_path / "run.toml", "--print-config")
+    assert (status, again) == (0, out)

@@ -7,7 +7,11 @@ import pty
 import threading
 from pathlib import Path
 
+import pytest
 from tests.cli.helpers import QUICK, start
+
+from regard.cli.training_progress import same_command_goes_on
+from regard.training.engine.loop import Stopped
 
 
 def test_a_person_sees_a_bar(reviews_csv: Path, tmp_path: Path) -> None:
@@ -33,3 +37,16 @@ def test_a_person_sees_a_bar(reviews_csv: Path, tmp_path: Path) -> None:
     assert "tokens/s" in words
     assert "left" in words
     assert "tokens/s" not in out
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (Path("runs/a"), "stopped at step 3. Run the same command again to go on."),
+        (None, "stopped. Nothing is kept without --out."),
+    ],
+)
+def test_a_command_without_resume_says_how_to_go_on(out: Path | None, message: str) -> None:
+    with pytest.raises(Stopped) as caught, same_command_goes_on(out):
+        raise Stopped("stopped at step 3.", signal=2)
+    assert (caught.value.with_flags, caught.value.signal) == (message, 2)

@@ -50,3 +50,15 @@ def test_the_interval_of_a_prediction_holds_the_truth() -> None:
     assert np.mean(inside) >= 0.85
     assert curve.sentence.startswith("m scores ")
     assert list(curve.predicted) == [3200, 6400]
+
+
+def test_scores_that_follow_no_curve_predict_nothing() -> None:
+    """A network that learns nothing from small parts: the curve would promise less than what was measured."""
+    places = np.arange(300) / 300
+    tables = [
+        RowTable(with_ones((places < chance).astype(float)), {"accuracy": RowScore((0, 1))})
+        for chance in (0.24, 0.24, 0.24, 0.24, 0.51)
+    ]
+    curve = learning_curve("m", ROWS.astype(int).tolist(), tables, "accuracy")
+    assert curve.predicted == {}
+    assert curve.sentence.startswith("m scores 51.0; its scores do not follow a learning curve")

@@ -76,6 +76,21 @@ def test_a_stopped_run_goes_on_with_the_folds_that_are_left(
     assert again.scores == whole.scores
 
 
+def test_a_run_that_was_stopped_in_its_final_training_goes_on(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(*_: Any, out: Path, **__: Any) -> Any:
+        (out / "metrics.jsonl").write_text("")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("regard.selection.folds.train", stops)
+        with pytest.raises(KeyboardInterrupt):
+            cross_validate(rows, folds=2, preset="ngram", out=tmp_path / "run")
+    assert cross_validate(rows, folds=2, preset="ngram", out=tmp_path / "run").rows == 60
+    assert not (tmp_path / "run.folds").exists()
+
+
 def test_other_rows_do_not_go_on(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stops(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt

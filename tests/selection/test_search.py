@@ -100,6 +100,24 @@ def test_a_stopped_search_keeps_its_trials(rows: Rows, tmp_path: Path, monkeypat
     assert len(result.trials) == 3
 
 
+def test_a_search_that_was_stopped_in_its_final_training_goes_on(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(*args: Any, out: Path, **options: Any) -> Any:
+        result = train(*args, out=out, **options)
+        if out == tmp_path / "run":
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr("regard.selection.search.train", stops)
+        with pytest.raises(KeyboardInterrupt):
+            search_settings(rows, time="10m", trials=1, out=tmp_path / "run", **FAST)
+    result = search_settings(rows, time="10m", trials=1, out=tmp_path / "run", **FAST)
+    assert len(result.trials) == 1
+    assert not (tmp_path / "run.search").exists()
+
+
 def test_without_optuna_the_extra_is_named(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtra, match=r"regard\[search\]"):

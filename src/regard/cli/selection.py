@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.output import UsageError, print_json, print_scores, print_status, print_table
-from regard.cli.training_progress import TrainingProgress
+from regard.cli.training_progress import TrainingProgress, same_command_goes_on
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run_selection(command: TrainCommand, arguments: Mapping[str, Any]) -> None:
         "overwrite": command.overwrite,
         "progress": _print_progress,
     }
-    with TrainingProgress() as training:
+    with same_command_goes_on(command.out), TrainingProgress() as training:
         if command.folds is not None:
             from regard.selection.folds import cross_validate
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -141,3 +143,16 @@ def spark(values: Sequence[float], max_bars: int = 32) -> str:
     means = [sum(part) / len(part) for part in parts]
     low, high = min(means), max(means)
     return "".join(BARS[int((value - low) / ((high - low) or 1.0) * (len(BARS) - 1) + 0.5)] for value in means)
+
+
+@contextlib.contextmanager
+def same_command_goes_on(out: Path | None) -> Iterator[None]:
+    """Say how to go on with trainings that were stopped by a signal, in a command that needs no --resume."""
+    from regard.training.engine.loop import Stopped
+
+    try:
+        yield
+    except Stopped as stop:
+        if out is None:
+            raise Stopped("stopped.", signal=stop.signal, advice="Nothing is kept without --out.") from stop
+        raise Stopped(stop.words, signal=stop.signal, advice="Run the same command again to go on.") from stop

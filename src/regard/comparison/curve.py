@@ -52,7 +52,8 @@ def learning_curve(
     spread = max(float(np.sqrt(np.mean(np.square(sign * values - best.at(counts)[:, 0])))), 0.0)
     noise = np.random.default_rng(seed).normal(0, spread, RESAMPLES)
     predicted = {}
-    for times in MORE:
+    fits = scores[-1].low <= float(sign * best.at(counts[-1:])[0, 0]) <= scores[-1].high
+    for times in MORE if fits else ():
         more = times * rows[-1]
         at = np.array([float(more)])
         sampled_at = np.minimum(every.at(at)[0] + noise, np.inf if upper is None else upper)
@@ -62,6 +63,11 @@ def learning_curve(
 
 
 def _sentence(name: str, metric: str, scores: Sequence[Score], predicted: dict[int, Score]) -> str:
+    if not predicted:
+        measured = number(metric, scores[-1].value)
+        return (
+            f"{name} scores {measured}; its scores do not follow a learning curve, so none is predicted for more rows"
+        )
     rows, score = next(iter(predicted.items()))
     interval = f"{number(metric, score.low)} to {number(metric, score.high)}"
     start = f"{name} scores {number(metric, scores[-1].value)}; with {rows:,} rows about {number(metric, score.value)}"

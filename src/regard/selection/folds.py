@@ -21,7 +21,7 @@ from regard.errors import InputError, setting
 from regard.metrics.confidence import Score, scores_in_words
 from regard.metrics.meter import Meter
 from regard.progress import OnProgress, Progress
-from regard.selection.run_notes import add_to_run
+from regard.selection.run_notes import add_to_run, final_begun, mark_final
 from regard.tasks import task_class
 from regard.training.load_data import LabeledData, Where, fingerprint, load_data
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -82,16 +82,20 @@ def cross_validate(
     started = time.monotonic()
     user_settings = Settings.of(settings)
     _check(user_settings)
-    folder = claim(Path(out).expanduser(), resume=False, overwrite=overwrite)
+    folder = Path(out).expanduser()
+    work = folder.with_name(f"{folder.name}.folds")
+    resume = final_begun(work) and not overwrite
+    claim(folder, resume=resume, overwrite=overwrite)
     labeled = load_data(data, task=task, dev_fraction=0, seed=user_settings.seed, **(reading or {}))
     records = [*labeled.train, *labeled.dev]
     labeled = replace(labeled, train=records, dev=[], split_off=False, fingerprint=fingerprint(records, []))
     fixed: dict[str, Any] = {**settings, "dev_fraction": 0.0}
-    work = folder.with_name(f"{folder.name}.folds")
     plan = _FoldPlan(labeled, _spec(start, preset), folds, work, user_settings.seed, fixed)
     plan.open(overwrite=overwrite)
     fold_scores, meter = plan.run(progress, training)
-    final = train(labeled, out=folder, start=start, preset=preset, overwrite=overwrite, progress=training, **fixed)
+    mark_final(work)
+    options: dict[str, Any] = {"start": start, "preset": preset, "resume": resume, "overwrite": overwrite}
+    final = train(labeled, out=folder, progress=training, **options, **fixed)
     scores = meter.scores()
     values = {"folds": fold_scores, "scores": {name: asdict(score) for name, score in scores.items()}}
     add_to_run(folder, "cross_validation", values)

@@ -25,7 +25,7 @@ from regard.metrics.confidence import Score, scores_in_words
 from regard.predict import load
 from regard.predict.model_task import task_for
 from regard.progress import OnProgress, Progress
-from regard.selection.run_notes import add_to_run
+from regard.selection.run_notes import add_to_run, final_begun, mark_final
 from regard.tasks.inference import LossTotal, score_answers
 from regard.training.load_data import Where, fingerprint
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -109,13 +109,15 @@ def search_settings(
     budget = parse_duration(time)
     assert budget is not None
     _optuna()
-    folder = claim(Path(out).expanduser(), resume=False, overwrite=overwrite)
+    folder = Path(out).expanduser()
+    replaced = overwrite or final_begun(folder.with_name(f"{folder.name}.search"))
+    claim(folder, resume=False, overwrite=replaced)
     rows = load_compared_data(data, test=test, dev=dev, task=task, seed=user_settings.seed, **(reading or {}))
     search = _Search.of(rows, folder, {"start": start, "preset": preset}, dict(settings), seed=user_settings.seed)
     search.open(overwrite=overwrite)
     done = search.run(started + budget, trials, progress, training)
     best = best_trial(done, higher=search.higher)
-    result = search.train_final(folder, best, training, overwrite=overwrite)
+    result = search.train_final(folder, best, training, overwrite=replaced)
     result = replace(result, trials=tuple(done), seconds=round(clock.monotonic() - started, 3))
     names = ("metric", "settings", "trials", "scores", "test_rows")
     add_to_run(folder, "search", {name: value for name, value in result.json().items() if name in names})
@@ -237,6 +239,7 @@ class _Search:
         records = [*labeled.train, *labeled.dev]
         whole = replace(labeled, train=records, dev=[], split_off=False, fingerprint=fingerprint(records, []))
         options: dict[str, Any] = {**self.settings, **best.settings, **NO_VALIDATION}
+        mark_final(self.work)
         train(whole, out=folder, overwrite=overwrite, progress=training, **self.model, **options)
         model = load(folder, device=self.settings.get("device", "auto"))
         task = task_for(model.checkpoint, model.folder)

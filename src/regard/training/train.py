@@ -188,7 +188,7 @@ def _training_inputs(
         check_baseline(baseline, data.task, user_settings, start=start, tokenizer=tokenizer)
     recipe = task_class(data.task).recipe(None if baseline else preset_config(preset), len(data.train))
     settings = fill_from_recipe(user_settings, recipe)
-    task = _task(data, settings)
+    task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
         task, data, settings, baseline, start=start, preset=preset, tokenizer=tokenizer, report=report
     )
@@ -343,7 +343,7 @@ def _reporter(run: RunContext | TrainingJob) -> Report:
     return report
 
 
-def _task(data: LabeledData, settings: Settings) -> Task:
+def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> Task:
     """The task with what it takes from the records: its labels. Rows split off for validation count too."""
     records = [*data.train, *data.dev] if data.split_off else data.train
     task = task_class(data.task)
@@ -352,6 +352,8 @@ def _task(data: LabeledData, settings: Settings) -> Task:
         if not task.uses_context:
             raise InputError(f"{setting('context')} was given, but the task is {data.task}; only tag takes it.")
         options["context"] = settings.context
+    elif baseline is not None:
+        options["context"] = 0  # a baseline reads each sentence alone
     fitted = task.from_records(records, **options)
     check_rdrop(fitted, settings.rdrop)
     _check_explainable(fitted, settings)

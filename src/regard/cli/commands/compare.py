@@ -89,11 +89,12 @@ def run(command: CompareCommand) -> None:
     if not command.models:
         raise UsageError("no model was named. Name at least one: --models ngram minilm.")
     from regard.cli.comparison_tables import print_comparison
+    from regard.cli.training_progress import same_command_goes_on
     from regard.comparison.compare import compare
     from regard.data.schema.columns import parse_columns
 
     settings: dict[str, Any] = {"epochs": command.epochs, "steps": command.steps, "device": command.device}
-    with _CompareProgress() as shown:
+    with same_command_goes_on(command.out), _CompareProgress() as shown:
         result = compare(
             command.data,
             models=command.models,
@@ -148,7 +149,7 @@ class _CompareProgress:
         print_status(f"[{progress.done}/{progress.total}] {values['model']}{seed}{part}: {values['message']}")
 
     def on_training(self, event: TrainingEvent) -> None:
-        if not sys.stderr.isatty() or event.kind != "log":
+        if not sys.stderr.isatty() or event.kind not in ("fit", "log"):
             return
         from regard.cli.training_progress import TrainingProgress
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from regard.predict.batch.files import Predictions
     from regard.predict.batch.rows import InputRow
 
+ABSTAINED = "(abstained) "
 HELP = """Predict labels, entities or answers for texts with a trained model.
 
 Examples:
@@ -98,7 +99,8 @@ def run(command: PredictCommand) -> None:
         if command.json:
             print_json(answer.json())
         else:
-            mark = "(abstained) " if answer.abstained else ""
+            mark = ABSTAINED if answer.abstained else " " * len(ABSTAINED)
+            mark = "" if command.abstain is None else mark
             print(f"{mark}{answer.display()}  {shorten(_text(row.item), 70)}")
 
 

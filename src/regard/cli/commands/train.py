@@ -184,10 +184,15 @@ def _explain(command: TrainCommand) -> None:
 
 
 def _print_config(command: TrainCommand) -> None:
+    from regard.baselines import BASELINES
+    from regard.training.initial_model import BASELINE_SETTINGS
     from regard.training.train import choose_settings
 
     arguments = _common_arguments(command)
     settings = asdict(choose_settings(command.data, **arguments))
+    baseline = BASELINES.get(command.preset or "")
+    if baseline is not None and baseline.fitted:  # it refuses settings of training steps
+        settings = {name: value for name, value in settings.items() if name in BASELINE_SETTINGS}
     own = {
         name: arguments[name]
         for name in ("start", "preset", "tokenizer", "dev", "task", "format", "encoding", "labels")

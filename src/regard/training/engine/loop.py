@@ -54,8 +54,9 @@ UNCHECKED = (
 class Stopped(RegardError):
     """The training was stopped by a signal, and its state is saved."""
 
-    def __init__(self, words: str, *, signal: int) -> None:
-        super().__init__(words)
+    def __init__(self, words: str, *, signal: int, advice: str = "Go on from here with --resume.") -> None:
+        super().__init__(f"{words} {advice}")
+        self.words = words
         self.signal = signal
 
 
@@ -236,8 +237,7 @@ class _Loop:
         if self._should_stop():
             self.save()
             raise Stopped(
-                f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
-                "Go on from here with --resume.",
+                f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}.",
                 signal=self.signal or signal.SIGTERM,
             )
 
