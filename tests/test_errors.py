@@ -108,6 +108,7 @@ BAD = {
     "lora.alpha": "0",
     "lora.dropout": "1",
     "device": "xpu",
+    "log_to": "paper",
 }
 FREE = {
     "freeze",

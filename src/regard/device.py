@@ -24,6 +24,8 @@ EXTRAS = {
     "excel": ("openpyxl",),
     "sklearn": ("sklearn",),
     "search": ("optuna",),
+    "wandb": ("wandb",),
+    "mlflow": ("mlflow",),
 }
 
 

@@ -40,8 +40,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Speed and memory": ("device", "dtype", "compile", "micro_batch_tokens", "gradient_checkpointing", "fsdp"),
     "Selection": ("folds", "search"),
     "Output": (
-        *("out", "resume", "overwrite", "beams", "save_every", "log_every", "tensorboard", "json", "explain_defaults"),
-        "print_config",
+        *("out", "resume", "overwrite", "beams", "save_every", "log_every", "tensorboard", "log_to", "json"),
+        *("explain_defaults", "print_config"),
     ),
 }
 DESCRIPTIONS = {"LoRA": Lora.__doc__}

@@ -24,7 +24,7 @@ from regard.training.initial_model import new_heads
 from regard.training.job import TrainingJob
 from regard.training.output.curves import import_in_background
 from regard.training.output.metrics_log import TrainingEvent
-from regard.training.output.tensorboard import tensorboard_progress
+from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
@@ -34,7 +34,7 @@ from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
 
 # Settings that may differ between a run and its resumption.
-FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard")
+FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard", "log_to")
 Result = TypeVar("Result", bound=TrainResult)
 
 
@@ -72,8 +72,9 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     )
     prepare_network(network, settings)
     progress = context.progress
-    if settings.tensorboard and context.world.is_main_process:
-        progress = tensorboard_progress(context.folder, progress)
+    if context.world.is_main_process:
+        names = dict.fromkeys((*(["tensorboard"] if settings.tensorboard else []), *settings.log_to))
+        progress = with_trackers(list(names), context.folder, asdict(settings), progress)
     job = plan_job(
         network,
         inputs.task,
@@ -149,7 +150,7 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     """
     context = run.context
     context.report(TrainingEvent("note", 0, run.job.steps, {"text": f"training again on all {inputs.rows:,} rows"}))
-    inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False))
+    inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     if inputs.initialize is not None:
         inputs.initialize(job)

@@ -37,6 +37,7 @@ AT_LEAST_0 = (
     "context",
     "rdrop",
 )
+TRACKERS = ("tensorboard", "wandb", "mlflow")
 FRACTIONS = ("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2")
 
 # Names of transformers' Trainer, and the setting of the same meaning.
@@ -168,6 +169,7 @@ class Settings:
     compile: Literal["auto", "yes", "no"] = "auto"  # Use torch.compile for the training step; auto: if it saves time.
     gradient_checkpointing: bool = False  # Recompute activations in the backward pass to save memory.
     tensorboard: bool = False  # Also write TensorBoard events.
+    log_to: tuple[str, ...] = ()  # Tools to log to as well: tensorboard, wandb, mlflow.
     fsdp: bool = False  # Shard weights and optimizer state over all GPUs (FSDP2).
 
     def __post_init__(self) -> None:
@@ -191,6 +193,10 @@ class Settings:
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
         for name in ("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
+        for name in self.log_to:
+            if name not in TRACKERS:
+                choices = ", ".join(TRACKERS)
+                raise InputError(f'{setting("log_to")} is "{name}", expected a tool to log to: {choices}.')
         self.lora.check()
 
     def _at_least(self, name: str, minimum: float, *, above: bool = False) -> None:
@@ -268,6 +274,7 @@ class TrainSettings(TypedDict, total=False):
     compile: Literal["auto", "yes", "no"] | bool
     gradient_checkpointing: bool
     tensorboard: bool
+    log_to: Sequence[str]
     fsdp: bool
 
 
