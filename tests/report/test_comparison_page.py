@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.report.test_page import Checker, headings
 
 from regard.comparison.result import Comparison, LearningCurve, ModelResult, PairResult
 from regard.metrics.confidence import Score
-from regard.report.comparison_page import comparison_page
+from regard.report.comparison_page import _log_ticks, comparison_page
 
 BAD = "<b>ngram</b>"
 GOOD = ModelResult("minilm", "fine-tuned", {"accuracy": Score(0.9, 0.88, 0.92)}, parameters=22_000_000, latency_ms=12.0)
@@ -45,7 +46,14 @@ def checked(comparison: Comparison) -> str:
 def test_a_comparison_has_its_verdict_scores_costs_and_pairs() -> None:
     page = checked(RESULT)
     assert headings(page) == ["Verdict", "Scores", "Score and speed", "Costs", "Every pair", "Notes"]
-    for text in ("minilm beats ngram by 5 points", "+0.0500", "22,000,000", "no such &lt;folder&gt;", "1.5 min"):
+    for text in (
+        "minilm beats ngram by 5 points",
+        "+0.0500",
+        "22,000,000",
+        "no such &lt;folder&gt;",
+        "1.5 min",
+        "models, 1 seed of each",
+    ):
         assert text in page
 
 
@@ -54,3 +62,8 @@ def test_what_is_not_there_is_left_out() -> None:
     curve = LearningCurve("minilm", (100, 200), scores, {}, Score(1, 1, 1), "it grows")
     one = replace(RESULT, models=(GOOD,), pairs=(), notes=(), curves=(curve,), best=None, cheapest=None)
     assert headings(checked(one)) == ["Verdict", "Scores", "Learning curves", "Costs"]
+
+
+def test_ticks_of_a_logarithmic_axis_are_round_numbers() -> None:
+    assert [10**mark for mark in _log_ticks(0.1, 1.4)] == pytest.approx([2, 5, 10, 20])
+    assert [10**mark for mark in _log_ticks(-1.2, 2.4)] == pytest.approx([0.1, 1, 10, 100])

@@ -122,3 +122,10 @@ def test_mistakes_name_their_rows_and_many_classes_are_listed(tmp_path: Path) ->
     page = checked(tmp_path / "run")
     assert "Most confused classes" in headings(page)
     assert re.search(r"many\.csv line \d+", page)
+
+
+def test_a_baseline_that_is_fitted_at_once_has_no_curves(tmp_path: Path) -> None:
+    regard.train(samples.path("messages"), out=tmp_path / "run", preset="ngram")
+    page = checked(tmp_path / "run")
+    assert "Loss" not in headings(page)
+    assert "0 steps" not in page

@@ -11,7 +11,7 @@ from regard.data.check.plots import escaped
 from regard.errors import pluralize
 from regard.metrics.confidence import Score
 from regard.report.elements import card, grid, html_page, key_values, legend, score_table, table, tile
-from regard.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Line, Scale, axes, line_plot, svg, ticks
+from regard.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Line, Scale, axes, line_plot, svg
 
 BOTTOM_EDGE = HEIGHT - BOTTOM
 
@@ -62,7 +62,7 @@ def comparison_page(comparison: ComparedModels, *, name: str = "Comparison") -> 
         grid([_pareto(comparison, done), _curves(comparison)]),
         card("Costs", _costs(comparison), name="costs"),
         card("Every pair", _pairs(comparison), note="p is corrected for the number of pairs (Holm).", name="pairs"),
-        card("Notes", "".join(f"<p>{escaped(note)}</p>" for note in comparison.notes)),
+        card("Notes", "".join(f"<p>{escaped(note[:1].upper() + note[1:])}.</p>" for note in comparison.notes)),
     ]
     return html_page(name, "\n".join(part for part in sections if part))
 
@@ -71,7 +71,7 @@ def _tiles(comparison: ComparedModels, count: int) -> str:
     tiles = [
         tile(comparison.best or "–", "best score", main=True),
         tile(comparison.cheapest or "–", "fastest within 1 point of the best"),
-        tile(f"{count}", pluralize(comparison.seeds, "seed") + " of each model"),
+        tile(f"{count}", f"{'model' if count == 1 else 'models'}, {pluralize(comparison.seeds, 'seed')} of each"),
         tile(f"{comparison.train_rows:,}", "training rows"),
         tile(f"{comparison.rows:,}", "test rows"),
         tile(format_duration(comparison.seconds), "for the comparison"),
@@ -136,8 +136,7 @@ def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
     pad = (max(values) - min(values)) * 0.15 or 0.01
     x = Scale(min(logs) - 0.3, max(logs) + 0.3, LEFT, WIDTH - RIGHT)
     y = Scale(min(values) - pad, max(values) + pad, BOTTOM_EDGE, TOP)
-    powers = [float(power) for power in range(math.ceil(x.low), math.floor(x.high) + 1)]
-    marks = powers if len(powers) > 1 else ticks(x.low, x.high, 3)
+    marks = _log_ticks(x.low, x.high)
     parts = axes(x, y, x_name="milliseconds for one text", x_ticks=marks, x_label=lambda mark: f"{10**mark:.3g}")
     for model, at, value in zip(timed, map(x, logs), values, strict=True):
         anchor, side = ("end", -9) if at > WIDTH * 0.65 else ("start", 9)
@@ -147,6 +146,14 @@ def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
     return card("Score and speed", svg(parts, "Score over the time of one text"), note="Up and to the left is better.")
 
 
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Logarithms of round numbers between both ends: powers of ten, also 2 and 5 times these if there are few."""
+    powers = range(math.floor(low), math.floor(high) + 1)
+    factors = (1,) if high - low > 2 else (1, 2, 5)
+    every = [power + math.log10(factor) for power in powers for factor in factors]
+    return [mark for mark in every if low <= mark <= high]
+
+
 def _curves(comparison: ComparedModels) -> str:
     lines = []
     for index, curve in enumerate(comparison.curves):
@@ -154,6 +161,6 @@ def _curves(comparison: ComparedModels) -> str:
         lines.append(Line(curve.name, points, index % 4, dots=True))
     if not lines:
         return ""
-    sentences = "".join(f'<p class="faint small">{escaped(curve.sentence)}</p>' for curve in comparison.curves)
+    sentences = "".join(f'<p class="faint small">{escaped(curve.sentence)}.</p>' for curve in comparison.curves)
     plot = line_plot(lines, x_name="training rows", label="Score over training rows")
     return card("Learning curves", plot + legend(lines) + sentences)

@@ -78,7 +78,9 @@ def _tiles(facts: RunFacts) -> str:
     if facts.calibration is not None:
         tiles.append(tile(f"{facts.calibration.error:.3f}", "calibration error"))
     tiles.append(tile(_count(facts.parameters), "parameters"))
-    tiles.append(tile(format_duration(run["done"]["seconds"]), f"training, {pluralize(run['done']['steps'], 'step')}"))
+    steps = run["done"]["steps"]
+    name = f"training, {pluralize(steps, 'step')}" if steps else "training"
+    tiles.append(tile(format_duration(run["done"]["seconds"]), name))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
@@ -117,6 +119,8 @@ def _curves(facts: RunFacts) -> list[str]:
     """Loss, and the main score, over steps."""
     logs = [event for event in facts.events if event["kind"] == "log"]
     scored = [event for event in facts.events if event["kind"] == "score"]
+    if not logs:  # fitted at once, without steps
+        return []
     losses = [Line("training", [(event["step"], event["loss"]) for event in logs])]
     losses.append(Line("validation", [(event["step"], event["dev_loss"]) for event in scored], color=1, dots=True))
     losses = [line for line in losses if line.points]
