@@ -9,6 +9,7 @@ import pytest
 from tests.comparison.conftest import write_rows
 
 import regard
+from regard import samples
 from regard.comparison.evaluate_models import evaluate_models, model_names
 from regard.errors import InputError
 
@@ -110,3 +111,9 @@ def test_names_are_short_and_different() -> None:
     assert model_names(["runs/a", "runs/a"]) == ["runs/a (1)", "runs/a (2)"]
     with pytest.raises(InputError, match="no model"):
         model_names([])
+
+
+def test_models_of_two_tasks_are_refused(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
+    regard.train(samples.path("places"), preset="ngram", out=tmp_path / "tagger")
+    with pytest.raises(InputError, match=r"good is a model for classify, but tagger is one for tag\."):
+        evaluate_models([trained["good"], tmp_path / "tagger"], two_classes)

@@ -144,15 +144,16 @@ def model_names(models: Sequence[Model | str | Path]) -> list[str]:
 
 
 def check_labels(models: dict[str, Model | str | Path]) -> None:
-    """Raise InputError if two models have labels that differ, before any of them is run."""
-    first: tuple[str, tuple[str, ...]] | None = None
-    for name, model in models.items():
-        labels = model.labels if isinstance(model, Model) else info(model).labels
-        if not labels:
-            continue
-        if first is None:
-            first = name, labels
-        label_mapping(labels, first[1], model=name, where=first[0])
+    """Raise InputError if two models have tasks or labels that differ, before any of them is run."""
+    known = {name: model if isinstance(model, Model) else info(model) for name, model in models.items()}
+    labeled = [(name, model) for name, model in known.items() if model.labels]
+    for name, model in labeled[1:]:
+        first, other = labeled[0]
+        if None not in (model.task, other.task) and model.task != other.task:
+            raise InputError(
+                f"{first} is a model for {other.task}, but {name} is one for {model.task}. Compare models of one task."
+            )
+        label_mapping(model.labels or (), other.labels or (), model=name, where=first)
 
 
 class RowCollector(RowObserver):
