@@ -103,3 +103,9 @@ def test_the_settings_of_a_baseline_are_printed_and_read_again(capsys: Capture, 
     (tmp_path / "run.toml").write_text(out)
     status, again, _ = run(capsys, "train", "--config", tmp_path / "run.toml", "--print-config")
     assert (status, again) == (0, out)
+
+
+def test_defaults_of_a_baseline_have_no_training_steps(capsys: Capture) -> None:
+    status, out, _ = run(capsys, "train", samples.path("messages"), "--preset", "ngram", "--explain-defaults")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["setting", "task", "dev_fraction"]

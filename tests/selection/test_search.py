@@ -118,6 +118,12 @@ def test_a_search_that_was_stopped_in_its_final_training_goes_on(
     assert not (tmp_path / "run.search").exists()
 
 
+def test_a_baseline_without_settings_is_refused(rows: Rows, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the baseline ngram is fitted at once and has no settings to search"):
+        search_settings(rows, time="10m", preset="ngram", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_without_optuna_the_extra_is_named(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtra, match=r"regard\[search\]"):

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
+from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
 from regard.comparison.trainings.compared_data import ComparedData, load_compared_data
 from regard.comparison.trainings.jobs import answer_function
@@ -109,6 +110,7 @@ def search_settings(
     budget = parse_duration(time)
     assert budget is not None
     _optuna()
+    _check_preset(preset)
     folder = Path(out).expanduser()
     replaced = overwrite or final_begun(folder.with_name(f"{folder.name}.search"))
     claim(folder, resume=False, overwrite=replaced)
@@ -300,3 +302,13 @@ class _Search:
             return []
         lines = path.read_text(encoding="utf-8").splitlines()
         return [Trial(**json.loads(line)) for line in lines if line.endswith("}")]
+
+
+def _check_preset(preset: str | None) -> None:
+    """Raise InputError for a baseline that has no settings to search for."""
+    baseline = BASELINES.get(preset or "")
+    if baseline is not None and baseline.fitted:
+        raise InputError(
+            f"{setting('search')} was given, but the baseline {preset} is fitted at once and has no settings to search "
+            f"for. Leave it out, or use {setting('folds', 5)} for a score on all rows."
+        )

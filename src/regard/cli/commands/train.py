@@ -172,9 +172,13 @@ def _common_arguments(command: TrainCommand) -> dict[str, Any]:
 
 
 def _explain(command: TrainCommand) -> None:
+    from regard.baselines import BASELINES
     from regard.training.train import explain_defaults
 
     reasons = explain_defaults(command.data, **_common_arguments(command))
+    baseline = BASELINES.get(command.preset or "")
+    if baseline is not None and baseline.fitted:  # it has no training steps
+        reasons = [reason for reason in reasons if reason[0] in ("task", "dev_fraction")]
     if command.json:
         print_json({"settings": [reason._asdict() for reason in reasons]})
         return
