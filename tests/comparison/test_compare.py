@@ -175,13 +175,13 @@ def test_few_test_rows_give_no_verdict(tmp_path: Path) -> None:
 
 
 def test_learning_curves(two_classes: Path, tmp_path: Path) -> None:
-    result = regard.compare(two_classes, models=["tiny-bert"], out=tmp_path / "out", curve=True, **QUICK)
+    result = regard.compare(two_classes, models=["ngram"], out=tmp_path / "out", curve=True, **QUICK)
     (curve,) = result.curves
     assert curve.rows == (11, 22, 43, 86, 173)
     assert list(curve.predicted) == [346, 692]
     assert all(score.low <= score.value <= score.high <= 1 for score in curve.predicted.values())
     assert (tmp_path / "out" / "learning_curves.png").exists()
-    assert not (tmp_path / "out" / "models" / "tiny-bert" / "seed-0-part-16").exists()
+    assert not (tmp_path / "out" / "models" / "ngram" / "seed-0-part-16").exists()
     assert read_results(tmp_path / "out") == result
 
 
