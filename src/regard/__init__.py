@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import platform
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from regard._version import __version__
@@ -128,9 +130,20 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(_import(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def _import(module: str) -> ModuleType:
+    """Import a module without garbage collection: what imports create stays, and torch's objects take long to visit."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(module)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def __dir__() -> list[str]:
