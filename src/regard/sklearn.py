@@ -39,7 +39,19 @@ SETTINGS = ("epochs", "lr", "batch_size", "dropout", "seed", "device")  # of a t
 Array = npt.NDArray[Any]
 
 
-class _TextEstimator(BaseEstimator):
+class _TextInput(BaseEstimator):
+    """An estimator whose input is a list of texts."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+class _TextEstimator(_TextInput):
     """What classifier and regressor share: training, loading and pickling of the model folder."""
 
     def __init__(
@@ -103,14 +115,6 @@ class _TextEstimator(BaseEstimator):
         items = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
         model: Model = self.model_
         return model.predict(items)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters, and the files of the model folder as bytes: no weights are pickled."""
@@ -208,7 +212,7 @@ class TextRegressor(RegressorMixin, _TextEstimator):
         return np.array([answer.value for answer in self._answers(X)], np.float64)
 
 
-class TextEmbedder(TransformerMixin, BaseEstimator):
+class TextEmbedder(TransformerMixin, _TextInput):
     """Turns texts into vectors, as the first step of a pipeline. It is not trained.
 
     model: a folder, a published name or a hub id.
@@ -255,14 +259,6 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
         """Names of the columns."""
         check_is_fitted(self)
         return np.array([f"textembedder{number}" for number in range(self.width_)], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the model, which is loaded again by its name."""

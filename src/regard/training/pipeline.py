@@ -73,8 +73,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     prepare_network(network, settings)
     progress = context.progress
     if context.world.is_main_process:
-        names = dict.fromkeys((*(["tensorboard"] if settings.tensorboard else []), *settings.log_to))
-        progress = with_trackers(list(names), context.folder, asdict(settings), progress)
+        trackers = set(settings.log_to) | ({"tensorboard"} if settings.tensorboard else set())
+        progress = with_trackers(sorted(trackers), context.folder, asdict(settings), progress)
     job = plan_job(
         network,
         inputs.task,

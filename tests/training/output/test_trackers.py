@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from regard.errors import MissingExtra
-from regard.training.output.metrics_log import TrainingEvent
-from regard.training.output.trackers import event_numbers, with_trackers
+from regard.training.output.metrics_log import TrainingEvent, event_numbers
+from regard.training.output.trackers import with_trackers
 
 LOG = TrainingEvent("log", 10, 20, {"loss": 0.7, "skipped": 0}, epoch=0.5)
 SCORE = TrainingEvent("score", 20, 20, {"dev_loss": 0.5, "best": True, "scores": {"accuracy": 0.9}}, epoch=1.0)

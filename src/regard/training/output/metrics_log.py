@@ -58,6 +58,16 @@ def _known(value: Any) -> Any:
 OnTrainingEvent = Callable[[TrainingEvent], None]
 
 
+def event_numbers(event: TrainingEvent) -> Iterator[tuple[str, float]]:
+    """The numbers of an event by name, such as train/loss and dev/accuracy; only losses and scores have some."""
+    if event.kind not in ("log", "score"):
+        return
+    part = "dev" if event.kind == "score" else "train"
+    for name, value in {**event.values, **event.values.get("scores", {})}.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{part}/{name}", float(value)
+
+
 class Recorder:
     """Appends events to a file. A resumed run first removes those after its saved state."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.errors import MissingExtra
-from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent, event_numbers
 
 EVENTS = "events"
 
 
 def tensorboard_progress(folder: Path, progress: OnTrainingEvent | None) -> OnTrainingEvent:
-    """A callback that writes each number as a TensorBoard event under `events/`, then calls `progress`."""
+    """A callback that writes each loss and score as a TensorBoard event under `events/`, then calls `progress`."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -19,11 +19,8 @@ def tensorboard_progress(folder: Path, progress: OnTrainingEvent | None) -> OnTr
     writer = SummaryWriter(str(folder / EVENTS))
 
     def write(event: TrainingEvent) -> None:
-        numbers = {**event.values, **event.values.get("scores", {})}
-        for name, value in numbers.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                side = "dev" if event.kind == "score" else "train"
-                writer.add_scalar(f"{side}/{name}", value, event.step)
+        for name, value in event_numbers(event):
+            writer.add_scalar(name, value, event.step)
         writer.flush()
         if progress is not None:
             progress(event)

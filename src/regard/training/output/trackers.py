@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from regard.errors import MissingExtra
-from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent, event_numbers
 from regard.training.output.tensorboard import tensorboard_progress
 
 PROJECT = "regard"  # the name of the project (W&B) or experiment (MLflow), unless their own settings say another
@@ -36,16 +36,6 @@ def _logging(log: Log, progress: OnTrainingEvent | None) -> OnTrainingEvent:
             progress(event)
 
     return write
-
-
-def event_numbers(event: TrainingEvent) -> Iterator[tuple[str, float]]:
-    """The numbers of an event by name, such as train/loss and dev/accuracy; only losses and scores have some."""
-    if event.kind not in ("log", "score"):
-        return
-    part = "dev" if event.kind == "score" else "train"
-    for name, value in {**event.values, **event.values.get("scores", {})}.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{part}/{name}", float(value)
 
 
 def _start_wandb(folder: Path, settings: Mapping[str, Any]) -> Log:
