@@ -136,9 +136,8 @@ class Settings:
     layerwise_lr_decay: float = 1.0  # Learning rate of each layer as a fraction of the layer above; 1 disables it.
     freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
-    dropout: float | None = (
-        None  # Dropout of the whole network; if not given, the model's own, or 0 for small classifiers.
-    )
+    # Dropout of the whole network; if not given, the model's own, or 0 for small classifiers.
+    dropout: float | None = None
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     rdrop: float = 0.0  # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
