@@ -41,7 +41,7 @@ def fill(network: Network, tokenizer: Tokenizer, text: str, *, top: int) -> list
         raise InputError(f"this model has no head for masked words, so it cannot fill them in. {capabilities(network)}")
     if top < 1:
         raise InputError(f"{setting('top')} is {top}, expected at least 1 word.")
-    text, spans = _find_masks(tokenizer, text)
+    text, spans = find_masks(tokenizer, text)
     encoding = tokenizer.encode(text)
     check_encoding(encoding, "the text", network.config.vocabulary)
     windows = list(split_into_windows(0, encoding, network.config.max_tokens))
@@ -81,7 +81,7 @@ def _mask_probabilities(network: Network, windows: Sequence[SequenceWindow], pos
     return probabilities_MV
 
 
-def _find_masks(tokenizer: Tokenizer, text: str) -> tuple[str, list[tuple[int, int]]]:
+def find_masks(tokenizer: Tokenizer, text: str) -> tuple[str, list[tuple[int, int]]]:
     """The text with every mask as this tokenizer writes it, and the spans of the masks."""
     if not isinstance(text, str):
         raise InputError(f"one text was expected, not {text!r:.80}.")

@@ -24,6 +24,7 @@ from regard.predict.embedding import EmbeddingMixin
 from regard.predict.generation import GenerationMixin
 from regard.predict.info import ModelInfo, model_info
 from regard.predict.inputs import as_list
+from regard.predict.look import LookMixin
 from regard.predict.masked_words import Filled, fill, next_sentence
 from regard.predict.model_task import RUN, read_training_run, task_name
 from regard.predict.outputs import sequence_outputs
@@ -39,7 +40,7 @@ if TYPE_CHECKING:  # imported by the methods that need them: embedding needs non
     from regard.tasks.task import Answer, Task
 
 
-class Model(EmbeddingMixin, GenerationMixin):
+class Model(EmbeddingMixin, GenerationMixin, LookMixin):
     """A network, its tokenizer and the settings of its folder. `regard.load` and `regard.create` make one."""
 
     def __init__(

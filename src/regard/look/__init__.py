@@ -1,0 +1,1 @@
+"""Look inside a model: why it answered, what each layer predicts, what each head is worth."""

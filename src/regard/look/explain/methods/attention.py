@@ -1,0 +1,63 @@
+"""Attention weights of the last layer, averaged over heads, as an explanation: known to be a weak one.
+
+Attention weights say where information was read from, not whether it mattered for the answer (Jain and Wallace 2019).
+In a translation these are the weights of the source words when a word is translated: cross-attention of a Transformer,
+the alignment of a recurrent network.
+
+Shapes: H heads, T tokens that attend, S tokens attended to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import BagConfig
+from regard.look.explain.methods.method import Attribution, Method, MethodOptions
+from regard.look.explain.scorer import Scorer, Variant, VariantBatch
+from regard.look.explain.tokenized import InputSequence
+from regard.model import hooks as taps
+from regard.model.network import Network
+from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
+from regard.model.recurrent.networks import RecurrentNetwork
+
+
+def why_not(network: Network) -> str | None:
+    """Recurrent encoder-decoders have an alignment."""
+    if isinstance(network.config, BagConfig):
+        return "a baseline without Transformer blocks has no attention"
+    if isinstance(network, BidirectionalNetwork):
+        return "a recurrent language model has no attention"
+    if isinstance(network, RecurrentNetwork) and (network.encoder is None or network.decoder.align is None):
+        return "this recurrent network has no attention"
+    return None
+
+
+@torch.no_grad()
+def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
+    text = scorer.text
+    tokens_T = np.zeros(len(text))
+    for sequence in text.sequences:
+        weights_TS = last_weights(scorer, sequence)
+        rows = scorer.target.rollout_rows(len(weights_TS))
+        scores_S = weights_TS[rows].mean(0).double().cpu().numpy()
+        np.add.at(tokens_T, list(sequence.index[: len(scores_S)]), scores_S / len(text.sequences))
+    return Attribution(tokens_T)
+
+
+def last_weights(scorer: Scorer, sequence: InputSequence) -> Tensor:
+    """(T, S) weights of the last layer, the mean of its heads; of a translation those of the source tokens."""
+    network = scorer.network
+    variant = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, scorer.target.positions)
+    batch = VariantBatch.of([variant], scorer.device)
+    if isinstance(network, RecurrentNetwork):
+        assert batch.decoder is not None
+        return network.alignment(batch.tokens, batch.decoder)[0]
+    cross = batch.decoder is not None
+    layers = taps.attention(network, batch.tokens, layers=[-1], cross=cross, target=batch.decoder)
+    ((weights_HTS,),) = layers.values()
+    return weights_HTS.float().mean(0)
+
+
+METHOD = Method("attention", "attention of the last layer", explain, why_not, signed=False)
