@@ -12,7 +12,8 @@ help: ## list the targets
 
 setup: $(VENV)/.ready ## make .venv with all extras and the development tools
 test: lint ## lint, then run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not alone" -n auto --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest -m alone
 
 lint: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

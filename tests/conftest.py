@@ -15,6 +15,10 @@ import pytest
 
 # Tests compare with the CPU's results; those of the GPU name it. Processes that a test starts inherit this.
 os.environ["REGARD_DEVICE"] = "cpu"
+# Workers that run side by side (pytest -n) take one core each, and so do the processes that they start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(_threads, "1")
 
 GOOD = ("a lovely film", "great and warm", "really good fun", "the best of the year", "warm and lovely")
 BAD = ("a dull film", "poor and cold", "really bad work", "the worst of the year", "cold and dull")

@@ -161,7 +161,7 @@ def test_settings_without_meaning_are_refused_by_pretrain(name: str, capsys: pyt
 NUMBERS = [name for name in BAD if name != "device"]
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *CHOICES])
+@pytest.mark.parametrize("name", [*NUMBERS, *sorted(CHOICES)])
 def test_a_value_of_a_wrong_type_names_the_flag(
     name: str, reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def costs(first: str, second: str) -> tuple[float, float]:
     return float(one), float(both)
 
 
+@pytest.mark.alone
 def test_importing_costs_little_more_than_torch() -> None:
     """With all that loading a model needs. `import regard` alone loads no torch: tests/cli/test_main.py."""
     ratios = [both / torch for torch, both in (costs("import torch", "import regard; regard.load") for _ in range(3))]

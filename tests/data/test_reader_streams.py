@@ -47,6 +47,7 @@ def test_a_stream_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch, start: by
     assert stdin.bytes_read < 15_000 * len(again) + (1 << 21)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.txt", "a.en"])
 def test_ten_megabytes_in_one_line(tmp_path: Path, name: str) -> None:
     text = "x" * 10_000_000

@@ -67,7 +67,7 @@ def applied(settings, ends=None, logits=None, **more):
         ({"no_repeat": 3}, NoRepeatNGramLogitsProcessor(3)),
         ({"constraint": lambda row, ids: [row, 5]}, PrefixConstrainedLogitsProcessor(lambda row, ids: [row, 5], 1)),
     ],
-    ids=lambda value: str(value) if isinstance(value, dict) else "",
+    ids=lambda value: " ".join(map(str, next(iter(value.items())))).split("<")[0] if isinstance(value, dict) else "",
 )
 def test_rules_equal_transformers(settings, theirs):
     ours = applied(DecodingSettings(**settings))

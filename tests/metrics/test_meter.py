@@ -119,6 +119,7 @@ def test_memory_is_flat_in_rows() -> None:
     assert peak(mean_rows, 100_000) < 1.1 * peak(mean_rows, 10_000) + 10_000
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["label", "mean", "token", "answer", "number"])
 def test_a_row_takes_microseconds(name: str) -> None:

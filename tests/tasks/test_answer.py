@@ -122,6 +122,7 @@ def test_the_best_stretches_are_found(scores, longest, limit):
     assert len({*zip(first.tolist(), last.tolist(), strict=True)}) == len(first)
 
 
+@pytest.mark.alone
 def test_the_search_is_quick():
     generator = np.random.default_rng(0)
     starts, ends = generator.normal(size=(2, 384)).astype(np.float32)

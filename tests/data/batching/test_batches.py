@@ -133,6 +133,7 @@ def test_lengths_that_cannot_fill_a_batch_are_still_packed() -> None:
     assert BatchPlan(np.full(999, 256), BatchSettings(512)).steps <= 503
 
 
+@pytest.mark.alone
 def test_a_million_sequences_are_planned_in_seconds() -> None:
     lengths = log_normal(1_000_000, 128)
     began = time.perf_counter()

@@ -60,6 +60,7 @@ def _documents(text: str) -> list[str]:
     return results
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "the man " * 1_250_000], ids=["one letter", "one line"])
 def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "a.txt", text)

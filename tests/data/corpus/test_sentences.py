@@ -75,6 +75,7 @@ def test_the_spans_hold_everything_but_space(text: str, lines: bool) -> None:
         assert text[start:end] == text[start:end].strip()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "." * 1_000_000, "A. " * 100_000, " " * 1_000_000, '"' * 1_000_000])
 def test_time_is_linear(text: str) -> None:
     began = time.perf_counter()
