@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,9 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 
 from regard.baselines.ngram import Report
+from regard.baselines.vector_cache import cached_vectors
 from regard.checkpoint.folder import Checkpoint, read_folder
-from regard.checkpoint.network_tensors import build_on_meta, initial_values, set_tensors
+from regard.checkpoint.network_tensors import build_on_meta, initial_values, network_key, set_tensors
 from regard.checkpoint.source import find_folder
 from regard.config import BagConfig
 from regard.data.batching.sequences import token_batches
@@ -95,12 +97,17 @@ def from_encoder(start: str | Path, texts: Sequence[str], report: Report) -> tup
         raise InputError(f"{start} is no encoder, so it has no vectors to take. Use an encoder such as minilm.")
     original = Tokenizer.load(folder)
     words = frequent_words(original, texts)
-    entries: list[Sequence[int]] = [[number] for number in range(original.size)]
-    entries += original.ids_batch(words, special=False) if words else []
     before, after = original.surrounding_ids
-    sequences = [[*before, *ids, *after] for ids in entries]
-    table = entry_vectors(network, sequences, first=checkpoint.pooling == "first", report=report)
-    return with_words(original, words), table
+    first = checkpoint.pooling == "first"
+    key = network_key(network, f"first {first}")
+    parts: list[Sequence[Sequence[int]]] = [[[number] for number in range(original.size)]]
+    parts += [original.ids_batch(words, special=False)] if words else []
+    tables = []
+    for entries in parts:  # apart, since the words of other texts are others
+        sequences = [[*before, *ids, *after] for ids in entries]
+        compute = partial(entry_vectors, network, sequences, first=first, report=report)
+        tables.append(cached_vectors(sequences, network.config.width, key=key, compute=compute))
+    return with_words(original, words), np.concatenate(tables)
 
 
 def frequent_words(tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,18 @@ def initial_values(network: Network, names: Sequence[str]) -> dict[str, Tensor]:
         values |= {f"{parent}.{leaf}": value.detach() for leaf, value in module.named_parameters(recurse=False)}
         values |= {f"{parent}.{leaf}": torch.zeros_like(value) for leaf, value in module.named_buffers(recurse=False)}
     return {name: values[name] for name in names}
+
+
+def network_key(network: Network, *more: str) -> str:
+    """A digest of the weights, the architecture, and further texts; it does not depend on the model's folder."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(network.state_dict().items()):
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(f"{name} {flat.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(memoryview(flat.view(dtype=torch.uint8).numpy()))
+    for text in (repr(network.config), *more):
+        digest.update(text.encode())
+    return digest.hexdigest()
 
 
 def _empty(tensor: Tensor) -> Tensor:

@@ -30,9 +30,14 @@ def cache_folder() -> Path | None:
     """The folder for compiled kernels, one per version of torch, in the user's cache; None if it cannot be written."""
     if os.environ.get(CACHE):
         return Path(os.environ[CACHE])
+    return user_cache("compiled", f"torch-{torch.__version__}")
+
+
+def user_cache(*names: str) -> Path | None:
+    """A folder in the user's cache, created if needed; None if it cannot be written."""
     with contextlib.suppress(OSError, RuntimeError):  # no home folder
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base / "regard" / "compiled" / f"torch-{torch.__version__}"
+        folder = base.joinpath("regard", *names)
         folder.mkdir(parents=True, exist_ok=True)
         return folder if os.access(folder, os.W_OK) else None
     return None

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from regard.checkpoint.network_tensors import network_key
 from regard.data.atomic import atomic_path
 from regard.errors import RegardError
 from regard.model.network import Network
@@ -27,16 +27,8 @@ SUFFIX = ".vectors.npz"
 
 def model_key(network: Network, tokenizer: Tokenizer | None, settings: Mapping[str, Any]) -> str:
     """A digest of the weights, the tokenizer and the settings; it does not depend on the model's folder."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(network.state_dict().items()):
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(f"{name} {flat.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(memoryview(flat.view(dtype=torch.uint8).numpy()))
-    digest.update(repr(network.config).encode())
-    if tokenizer is not None:
-        digest.update(tokenizer.backend.to_str().encode())
-    digest.update(json.dumps(dict(settings), sort_keys=True).encode())
-    return digest.hexdigest()
+    tokens = [] if tokenizer is None else [tokenizer.backend.to_str()]
+    return network_key(network, *tokens, json.dumps(dict(settings), sort_keys=True))
 
 
 def texts_key(texts: Iterable[str]) -> str:
