@@ -182,6 +182,10 @@ def test_other_wrong_input_is_refused() -> None:
         small(TextClassifier, settings={"lr": 1}).fit(TEXTS, LABELS)
     with pytest.raises(InputError, match="Did you mean"):
         small(TextClassifier, settings={"step": 1}).fit(TEXTS, LABELS)
+    with pytest.raises(InputError, match=r'preset is "ngrm", expected a preset or a baseline\. Did you mean "ngram"'):
+        TextClassifier(preset="ngrm").fit(TEXTS, LABELS)
+    with pytest.raises(InputError, match="It is a pretrained model: give it as start"):
+        TextClassifier(preset="minilm").fit(TEXTS, LABELS)
     with pytest.raises(ValueError, match="continuous"):
         small(TextClassifier).fit(TEXTS, np.linspace(0, 1, 60))
     with pytest.raises(InputError, match="not finite"):

@@ -45,6 +45,8 @@ def test_a_task_that_a_baseline_cannot_do(name: str, task: str, message: str) ->
         ({"preset": "ngram", "tokenizer": "folder"}, "has its own"),
         ({"preset": "ngram", "epochs": 3}, "fitted at once, without training steps"),
         ({"preset": "probe", "lr": 1e-3}, "fitted at once, without training steps"),
+        ({"preset": "ngram", "explainable": True}, "its weights show what counts"),
+        ({"preset": "ngrams"}, 'Did you mean "ngram"'),
         ({"preset": "ngram", "class_balance": "sampling"}, "is not possible for a baseline"),
     ],
 )
@@ -54,6 +56,12 @@ def test_settings_without_an_effect_are_refused(
     with pytest.raises(InputError, match=message):
         regard.train(reviews_csv, out=tmp_path / "run", **options)
     assert not (tmp_path / "run/run.json").exists()
+
+
+def test_a_tagger_reads_each_sentence_alone(tmp_path: Path) -> None:
+    rows = [{"tokens": ["Ann", "left", f"{number}"], "tags": ["B-PER", "O", "O"]} for number in range(20)]
+    with pytest.raises(InputError, match="context was given, but the baseline ngram reads each sentence alone"):
+        regard.train(rows, preset="ngram", context=64, out=tmp_path / "run")
 
 
 def test_one_class(tmp_path: Path) -> None:

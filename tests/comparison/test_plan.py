@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from regard.comparison import plan as plan_module
+from regard.comparison.groups import RowGroups
 from regard.comparison.plan import ComparisonPlan
 from regard.comparison.trainings.compared_data import load_compared_data
 from regard.comparison.trainings.specs import ModelSpec
@@ -34,3 +35,13 @@ def test_a_signal_stops_the_comparison(two_classes: Path, tmp_path: Path, monkey
     plan = ComparisonPlan(load_compared_data(two_classes), specs, tmp_path)
     with pytest.raises(RegardError, match="stopped at step 3"):
         plan._run_jobs(plan.jobs(), plan.jobs())
+
+
+def test_settings_that_not_every_model_takes_are_noted(two_classes: Path, tmp_path: Path) -> None:
+    specs = (ModelSpec("ngram", "baseline", preset="ngram"), ModelSpec("a", "from scratch", preset="a"))
+    data = load_compared_data(two_classes)
+    groups = RowGroups()
+    plan = ComparisonPlan(data, specs, tmp_path, seeds=2, settings={"epochs": 2, "device": "cpu"})
+    (note,) = (str(RegardError(note)) for note in plan._notes(groups, 1))
+    assert note == "epochs: not for ngram, fitted at once without training steps"
+    assert ComparisonPlan(data, specs, tmp_path, seeds=2, settings={"device": "cpu"})._notes(groups, 1) == ()

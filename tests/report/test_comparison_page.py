@@ -61,7 +61,14 @@ def test_what_is_not_there_is_left_out() -> None:
     scores = (Score(0.7, 0.6, 0.8), Score(0.8, 0.7, 0.9))
     curve = LearningCurve("minilm", (100, 200), scores, {}, Score(1, 1, 1), "it grows")
     one = replace(RESULT, models=(GOOD,), pairs=(), notes=(), curves=(curve,), best=None, cheapest=None)
-    assert headings(checked(one)) == ["Verdict", "Scores", "Learning curves", "Costs"]
+    page = checked(one)
+    assert headings(page) == ["Verdict", "Scores", "Learning curves", "Costs"]
+    assert "Dashed" not in page
+    more = replace(one, curves=(replace(curve, predicted={400: Score(0.9, 0.85, 0.95), 800: Score(0.92, 0.86, 0.97)}),))
+    page = checked(more)
+    assert "Dashed: expected with more rows" in page
+    assert page.count('class="band c0"') == page.count('class="line c0 dashed"') == 1
+    assert "minilm, expected 0.92 at 800" in page
 
 
 def test_ticks_of_a_logarithmic_axis_are_round_numbers() -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import regard
+from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget
 from regard.errors import InputError, MissingExtra
 from regard.selection import search
 from regard.selection.search import Trial, best_trial, search_settings, search_space
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.settings import Settings
 from regard.training.train import train
 
@@ -79,6 +81,28 @@ def test_a_search_ends_with_a_model_and_a_score_on_other_rows(rows: Rows, tmp_pa
 def test_the_time_ends_a_search_after_its_first_trial(rows: Rows, tmp_path: Path) -> None:
     result = search_settings(rows, time=0.01, out=tmp_path / "run", **FAST)
     assert len(result.trials) == 1
+
+
+def test_trainings_that_take_too_long_have_fewer_steps(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first trial and the final training too: the time is for all of them."""
+    limits: list[float] = []
+
+    class Slow(BudgetGuard):
+        def __call__(self, event: TrainingEvent) -> None:
+            if event.kind == "log":
+                limits.append(self.seconds)
+                raise OverBudget(2 if len(limits) == 1 else 3)
+
+    monkeypatch.setattr(search, "BudgetGuard", Slow)
+    result = search_settings(rows, time=60, trials=1, out=tmp_path / "run", log_every=1, **FAST)
+    assert limits[0] == pytest.approx(60 / 2.3, abs=3)
+    assert limits[1] < 60
+    assert result.trials[0].settings == {"steps": 2}
+    assert result.settings == {"steps": 3}
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (run["settings"]["steps"], run["settings"]["epochs"]) == (3, None)
 
 
 def test_a_stopped_search_keeps_its_trials(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

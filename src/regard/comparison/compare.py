@@ -64,7 +64,8 @@ def compare(
     columns: the columns by role; rows with the same value in the column of the role "group" are resampled together.
     progress: called with `Progress("models", done, total)`; its `values` have the model and a message.
     training: called with the events of each training.
-    settings: of all trainings, see `regard.Settings`. Baselines ignore them.
+    settings: of all trainings, see `regard.Settings`. ngram and probe, which are fitted at once, take only the class
+        balance.
 
     Example: `regard.compare("reviews.csv", models=["ngram", "minilm"]).verdict`.
     """

@@ -20,11 +20,19 @@ from regard.comparison.pairs import ResampledModels, compare_tables, model_score
 from regard.comparison.result import Comparison, LearningCurve, ModelResult
 from regard.comparison.state import count_test_use
 from regard.comparison.trainings.compared_data import OWN_FILE, ComparedData, words_per_sample
-from regard.comparison.trainings.jobs import Job, JobFolder, JobResult, run_job, scored_rows
+from regard.comparison.trainings.jobs import (
+    FITTED_SETTINGS,
+    Job,
+    JobFolder,
+    JobResult,
+    is_fitted,
+    run_job,
+    scored_rows,
+)
 from regard.comparison.trainings.specs import LOADED, ModelSpec
 from regard.comparison.verdict import cheapest_close, ranked, rule_of_thumb, summary
 from regard.comparison.words import number
-from regard.errors import InputError, RegardError, pluralize
+from regard.errors import InputError, RegardError, pluralize, setting
 from regard.metrics.confidence import Score
 from regard.metrics.paired.resample import bootstrap_scores
 from regard.metrics.paired.rows import RowTable
@@ -203,6 +211,10 @@ class ComparisonPlan:
         notes = [*self.data.notes]
         if groups.note is not None:
             notes.append(groups.note)
+        fitted = [spec.name for spec in self.specs if is_fitted(spec)]
+        ignored = [setting(name) for name in self.settings or {} if name not in FITTED_SETTINGS]
+        if fitted and ignored:
+            notes.append(f"{', '.join(ignored)}: not for {' and '.join(fitted)}, fitted at once without training steps")
         if self.seeds == 1 and any(spec.kind != LOADED for spec in self.specs):
             notes.append("one seed: verdicts are about these trained models; --seeds 3 also counts how trainings vary")
         if uses > 1 and self.data.test_source == OWN_FILE:

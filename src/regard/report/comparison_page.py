@@ -155,12 +155,19 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _curves(comparison: ComparedModels) -> str:
-    lines = []
+    """Scores over training rows; dashed with their interval, what is expected with more rows."""
+    measured, expected = [], []
     for index, curve in enumerate(comparison.curves):
         points = [(rows, score.value) for rows, score in zip(curve.rows, curve.scores, strict=True)]
-        lines.append(Line(curve.name, points, index % 4, dots=True))
-    if not lines:
+        measured.append(Line(curve.name, points, index % 4, dots=True))
+        more = [(curve.rows[-1], curve.scores[-1]), *curve.predicted.items()]
+        if curve.predicted:
+            band = [(rows, score.low, score.high) for rows, score in more]
+            points = [(rows, score.value) for rows, score in more]
+            expected.append(Line(f"{curve.name}, expected", points, index % 4, dots=True, dashed=True, band=band))
+    if not measured:
         return ""
     sentences = "".join(f'<p class="faint small">{escaped(curve.sentence)}.</p>' for curve in comparison.curves)
-    plot = line_plot(lines, x_name="training rows", label="Score over training rows")
-    return card("Learning curves", plot + legend(lines) + sentences)
+    plot = line_plot([*expected, *measured], x_name="training rows", label="Score over training rows")
+    note = "Dashed: expected with more rows, with its 95 % interval." if expected else ""
+    return card("Learning curves", plot + legend(measured) + sentences, note=note)

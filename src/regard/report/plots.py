@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.data.check.plots import escaped
 from regard.metrics.calibration import Calibration
@@ -33,22 +33,28 @@ class Scale:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a plot; `dots` marks each of its points."""
+    """A line of a plot; `dots` marks each of its points.
+
+    band: an interval (x, low, high) around points of the line.
+    """
 
     name: str
     points: Points
     color: int = 0
     dots: bool = False
+    dashed: bool = False
+    band: Sequence[tuple[float, float, float]] = ()
 
 
 def line_plot(lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[float, str] | None = None) -> str:
     """Lines over steps. `mark` is a position on the horizontal axis with its text."""
-    known = [Line(line.name, finite(line.points), line.color, line.dots) for line in lines]
+    known = [replace(line, points=finite(line.points)) for line in lines]
     known = [line for line in known if line.points]
     if not known:
         return ""
     xs = [x for line in known for x, _ in line.points]
     ys = [y for line in known for _, y in line.points]
+    ys += [y for line in known for _, *ends in line.band for y in ends]
     pad = (max(ys) - min(ys)) * 0.08 or abs(ys[0]) * 0.05 or 0.5
     x = Scale(min(0, *xs), max(xs), LEFT, WIDTH - RIGHT)
     y = Scale(max(min(ys) - pad, 0) if min(ys) >= 0 else min(ys) - pad, max(ys) + pad, HEIGHT - BOTTOM, TOP)
@@ -56,7 +62,8 @@ def line_plot(lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[flo
     if mark is not None:
         parts += _vertical(x(mark[0]), mark[1])
     for line in known:
-        parts.append(_path(thinned(line.points), x, y, line.color))
+        parts += [_band(line, x, y)] if line.band else []
+        parts.append(_path(thinned(line.points), x, y, line.color, " dashed" if line.dashed else ""))
         if line.dots:
             parts += [_dot(x(a), y(b), line.color, f"{line.name} {b:.4g} at {a:,.6g}") for a, b in line.points]
     return svg(parts, label)
@@ -193,6 +200,12 @@ def _vertical(x: float, text: str) -> list[str]:
 def _path(points: Points, x: Scale, y: Scale, color: int, style: str = "") -> str:
     steps = " L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in points)
     return f'<path class="line c{color}{style}" d="M{steps}"/>'
+
+
+def _band(line: Line, x: Scale, y: Scale) -> str:
+    edges = [(at, low) for at, low, _ in line.band] + [(at, high) for at, _, high in reversed(line.band)]
+    steps = " L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in edges)
+    return f'<path class="band c{line.color}" d="M{steps} Z"/>'
 
 
 def _dot(x: float, y: float, color: int, title: str, radius: float = 3.5, style: str = "") -> str:

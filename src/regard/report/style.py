@@ -34,6 +34,7 @@ svg text { fill: var(--faint); } svg text.strong { fill: var(--ink); font-weight
 svg .axis { stroke: var(--edge); } svg .diagonal { stroke: var(--faint); stroke-dasharray: 4 4; opacity: .7; }
 svg .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
 .c0 { --c: var(--blue); } .c1 { --c: var(--red); } .c2 { --c: var(--green); } .c3 { --c: var(--faint); }
+svg .line.dashed { stroke-dasharray: 6 4; } svg .band { fill: var(--c); opacity: .13; }
 svg .line { stroke: var(--c); } svg .dot, svg .bar { fill: var(--c); } svg .pale { opacity: .35; }
 svg .mark { stroke: var(--faint); stroke-dasharray: 2 3; }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; font-size: .87rem; margin: .4rem 0 0; }

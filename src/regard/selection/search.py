@@ -19,7 +19,7 @@ from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
 from regard.comparison.trainings.compared_data import ComparedData, load_compared_data
 from regard.comparison.trainings.jobs import answer_function
-from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, parse_duration
+from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, parse_duration, with_steps
 from regard.display import html_summary
 from regard.errors import InputError, MissingExtra, setting
 from regard.metrics.confidence import Score, scores_in_words
@@ -28,8 +28,9 @@ from regard.predict.model_task import task_for
 from regard.progress import OnProgress, Progress
 from regard.selection.run_notes import add_to_run, final_begun, mark_final
 from regard.tasks.inference import LossTotal, score_answers
-from regard.training.load_data import Where, fingerprint
+from regard.training.load_data import LabeledData, Where, fingerprint
 from regard.training.output.metrics_log import OnTrainingEvent
+from regard.training.result import TrainResult
 from regard.training.resume.lock import claim
 from regard.training.settings import Settings, TrainSettings
 from regard.training.train import choose_settings, train
@@ -97,7 +98,7 @@ def search_settings(
     A search that was killed goes on with its trials, in a folder beside `out`.
 
     data, dev, start, preset, task: as for `regard.train`. settings: those given here are not searched.
-    time: for all trials and the final training, such as "30m"; the first trial always ends.
+    time: for all trials and the final training, such as "30m"; trainings that would take too long have fewer steps.
     test: rows for the final score; a fifth of the data if not given.
     trials: maximum number of trials.
     reading: format, columns, encoding and labels, as for `regard.train`.
@@ -119,7 +120,8 @@ def search_settings(
     search.open(overwrite=overwrite)
     done = search.run(started + budget, trials, progress, training)
     best = best_trial(done, higher=search.higher)
-    result = search.train_final(folder, best, training, overwrite=replaced)
+    seconds = max(started + budget - clock.monotonic(), best.seconds)
+    result = search.train_final(folder, best, training, seconds=seconds, overwrite=replaced)
     result = replace(result, trials=tuple(done), seconds=round(clock.monotonic() - started, 3))
     names = ("metric", "settings", "trials", "scores", "test_rows")
     add_to_run(folder, "search", {name: value for name, value in result.json().items() if name in names})
@@ -225,7 +227,7 @@ class _Search:
                     message += f", best {self.metric} {(max if self.higher else min)(scores):.4f}"
                 progress(Progress("trials", len(done), max_trials, {"message": message, "seconds_left": left}))
             suggested = self._suggest(optuna, study, len(done))
-            limit = None if not done else left - FINAL * longest
+            limit = left - FINAL * longest if done else left / (1 + FINAL)
             trial = self._try(len(done), suggested, limit, training)
             self._tell(study, trial)
             done.append(trial)
@@ -234,22 +236,23 @@ class _Search:
         return done
 
     def train_final(
-        self, folder: Path, best: Trial, training: OnTrainingEvent | None, *, overwrite: bool
+        self, folder: Path, best: Trial, training: OnTrainingEvent | None, *, seconds: float, overwrite: bool
     ) -> SettingsSearch:
         """Train with the best settings on training and validation rows, and score on the test rows."""
         labeled = self.data.labeled
         records = [*labeled.train, *labeled.dev]
         whole = replace(labeled, train=records, dev=[], split_off=False, fingerprint=fingerprint(records, []))
         options: dict[str, Any] = {**self.settings, **best.settings, **NO_VALIDATION}
+        options = with_steps(options, options["steps"]) if "steps" in options else options  # of a shortened trial
         mark_final(self.work)
-        train(whole, out=folder, overwrite=overwrite, progress=training, **self.model, **options)
+        _, steps = self._train_within(seconds, whole, folder, options, training, overwrite=overwrite)
         model = load(folder, device=self.settings.get("device", "auto"))
         task = task_for(model.checkpoint, model.folder)
         answered = answer_function(model, task)(self.data.test)
         return SettingsSearch(
             task=labeled.task,
             metric=self.metric,
-            settings=best.settings,
+            settings=best.settings if steps is None else with_steps(best.settings, steps),
             scores=score_answers(task, answered, LossTotal()).scores,
             rows=len(records),
             test_rows=len(self.data.test),
@@ -269,7 +272,7 @@ class _Search:
 
     def _tell(self, study: Any, trial: Trial) -> None:
         """Let the sampler know a score. The first trial, with default settings, is not a point of the space."""
-        if trial.settings and trial.score is not None:
+        if trial.number and trial.score is not None:
             optuna = _optuna()
             study.add_trial(
                 optuna.trial.create_trial(
@@ -277,23 +280,45 @@ class _Search:
                 )
             )
 
-    def _try(
-        self, number: int, suggested: dict[str, Any], limit: float | None, training: OnTrainingEvent | None
-    ) -> Trial:
-        """Train with these settings, and score on the validation rows."""
+    def _try(self, number: int, suggested: dict[str, Any], limit: float, training: OnTrainingEvent | None) -> Trial:
+        """Train with these settings, and score on the validation rows. The first trial always has a score."""
         folder = self.work / f"trial-{number}"
         shutil.rmtree(folder, ignore_errors=True)
-        guard = training if limit is None else BudgetGuard(limit, training)
         options: dict[str, Any] = {**self.settings, **suggested, "refit": "no"}
         started = clock.monotonic()
         score: float | None = None
         try:
-            result = train(self.data.labeled, out=folder, progress=guard, **self.model, **options)
+            result, steps = self._train_within(limit, self.data.labeled, folder, options, training, shorten=number == 0)
+            suggested = suggested if steps is None else with_steps(suggested, steps)
             score = result.scores[self.metric].value
         except OverBudget:
             pass
         shutil.rmtree(folder, ignore_errors=True)
         return Trial(number, suggested, score, round(clock.monotonic() - started, 3))
+
+    def _train_within(
+        self,
+        seconds: float,
+        data: LabeledData,
+        out: Path,
+        options: Mapping[str, Any],
+        training: OnTrainingEvent | None,
+        *,
+        overwrite: bool = False,
+        shorten: bool = True,
+    ) -> tuple[TrainResult, int | None]:
+        """Train; a training that would take longer begins again with fewer steps, whose number is returned too.
+
+        shorten: raise OverBudget instead if this is false.
+        """
+        guard = BudgetGuard(seconds, training)
+        try:
+            return train(data, out=out, overwrite=overwrite, progress=guard, **self.model, **options), None
+        except OverBudget as over:
+            if not shorten:
+                raise
+            fewer = with_steps(options, over.steps)
+            return train(data, out=out, overwrite=True, progress=training, **self.model, **fewer), over.steps
 
     def _stored(self) -> list[Trial]:
         """The trials of a search that was stopped."""

@@ -12,18 +12,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from regard.baselines import Baseline, check_task
+from regard.baselines import BASELINES, Baseline, check_task
 from regard.baselines.ngram import Report, build_ngram
 from regard.baselines.static import build_static
 from regard.baselines.tagger import build_tagger
-from regard.checkpoint.families import FAMILIES, family_for
+from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
+from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find_folder, from_preset
 from regard.config import Config
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
-from regard.errors import InputError, setting
+from regard.errors import InputError, setting, shorten, suggest
 from regard.model.attention import Attention
 from regard.model.mean_layer import append_mean_layer, can_average, has_plain_pooler, set_identity_pooler
 from regard.model.network import Network
@@ -39,6 +40,12 @@ from regard.training.settings import Settings
 EXAMPLES = "T5, BART, Marian"
 MIN_VOCABULARY = 1000
 BASELINE_SETTINGS = ("seed", "device", "dev_fraction", "refit", "class_balance", "pooling", "tensorboard")
+REASONS = {  # why a baseline that is fitted at once does not take a setting, where it is not the lack of steps
+    "context": "reads each sentence alone",
+    "explainable": "masks no words: it has no network, and its weights show what counts for each n-gram or number",
+    "dropout": "has no network with dropout",
+    "label_smoothing": "is a linear model, which is fitted to the labels as they are",
+}
 TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
@@ -101,6 +108,17 @@ def initial_model(
     return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe, pooling)
 
 
+def check_preset(name: object) -> None:
+    """Raise InputError for a name that is neither a preset nor a baseline; it names the most similar ones."""
+    if name is None or (isinstance(name, str) and (name in PRESETS or name in BASELINES)):
+        return
+    if name == "minilm" or name in PUBLISHED:
+        fix = f" It is a pretrained model: give it as {setting('start', str(name))}."
+    else:
+        fix = suggest(str(name), [*BASELINES, *PRESETS]) or f" Baselines: {', '.join(BASELINES)}. Presets: bert-mini, …"
+    raise InputError(f'{setting("preset")} is "{shorten(str(name), 80)}", expected a preset or a baseline.{fix}')
+
+
 def baseline_model(
     name: str, task: Task, records: Sequence[Record], *, start: str | Path | None, seed: int, report: Report
 ) -> InitialModel:
@@ -144,10 +162,8 @@ def check_baseline(
     names = [field.name for field in fields(Settings) if getattr(settings, field.name) != getattr(plain, field.name)]
     for name in names:
         if name not in BASELINE_SETTINGS:
-            raise InputError(
-                f"{setting(name)} was given, but the baseline {chosen.name} is fitted at once, without training steps. "
-                "Leave it out."
-            )
+            reason = REASONS.get(name, "is fitted at once, without training steps")
+            raise InputError(f"{setting(name)} was given, but the baseline {chosen.name} {reason}. Leave it out.")
 
 
 def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:

@@ -43,6 +43,7 @@ from regard.training.initial_model import (
     InitialModel,
     baseline_model,
     check_baseline,
+    check_preset,
     initial_model,
     preset_config,
     set_dropout,
@@ -102,6 +103,7 @@ def train(
     Example: `regard.train("reviews.csv", out="runs/reviews", epochs=3)`.
     """
     user_settings = Settings.of(settings)
+    check_preset(preset)
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     reading: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import regard
 from regard.comparison.trainings.compared_data import load_compared_data
-from regard.comparison.trainings.jobs import Job, JobFolder, run_job, scored_rows
+from regard.comparison.trainings.jobs import Job, JobFolder, _settings, run_job, scored_rows
 from regard.comparison.trainings.specs import ModelSpec
 
 
@@ -35,3 +35,11 @@ def test_a_damaged_result_is_not_used(trained: dict[str, Path], two_classes: Pat
     path = JobFolder(tmp_path, job).result
     path.write_text(path.read_text(encoding="utf-8").replace('"parameters": ', '"parameters": 1'), encoding="utf-8")
     assert JobFolder(tmp_path, job).finished() is None
+
+
+def test_baselines_that_are_fitted_at_once_take_no_epochs() -> None:
+    given = {"epochs": 3, "device": "cpu"}
+    for name in ("ngram", "probe"):
+        assert _settings(Job(ModelSpec(name, "baseline", preset=name), 1), given) == {"seed": 1, "device": "cpu"}
+    for spec in (ModelSpec("static", "baseline", preset="static"), ModelSpec("a", "from scratch", preset="a")):
+        assert _settings(Job(spec), given) == {"seed": 0, **given}

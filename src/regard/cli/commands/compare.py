@@ -73,9 +73,16 @@ class CompareCommand:
         float, arg(help="Fraction of DATA for the test, if there is no test data.", metavar="X")
     ] = 0.2
     epochs: Annotated[
-        float | None, arg(help="Passes over the training data of every network; chosen if not given.", metavar="X")
+        float | None,
+        arg(
+            help="Passes over the training data, for networks and static; ngram and probe are fitted at once. Chosen "
+            "for each model if not given.",
+            metavar="X",
+        ),
     ] = None
-    steps: Annotated[int | None, arg(help="Optimizer steps of every network, instead of epochs.", metavar="N")] = None
+    steps: Annotated[
+        int | None, arg(help="Optimizer steps of networks and static, instead of epochs.", metavar="N")
+    ] = None
     task: Annotated[str | None, arg(help="Task of the data; recognized if not given.", metavar="NAME")] = None
     format: FileFormat = None
     columns: Columns = None

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regard.baselines import BASELINES
 from regard.checkpoint.files import read_json
 from regard.comparison.labels import label_mapping, renamed
 from regard.comparison.trainings.compared_data import ComparedData
@@ -35,7 +36,7 @@ from regard.tasks.inference import Answered, answer_records
 from regard.tasks.task import Answer, Task
 from regard.training.output.metrics_log import OnTrainingEvent
 
-BASELINE_SETTINGS = ("seed", "device", "class_balance")  # settings of a training that baselines take too
+FITTED_SETTINGS = ("seed", "device", "class_balance")  # that baselines without training steps take too
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,14 @@ def run_job(
     return result
 
 
+def is_fitted(spec: ModelSpec) -> bool:
+    """Whether this is a baseline that is fitted at once, without training steps."""
+    return spec.kind == BASELINE and BASELINES[spec.preset or ""].fitted
+
+
 def _settings(job: Job, settings: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {**settings, "seed": job.seed}
-    if job.spec.kind == BASELINE:
-        return {name: value for name, value in chosen.items() if name in BASELINE_SETTINGS}
-    return chosen
+    return {name: value for name, value in chosen.items() if name in FITTED_SETTINGS} if is_fitted(job.spec) else chosen
 
 
 def _score(model: Model, files: JobFolder, data: ComparedData) -> JobResult:

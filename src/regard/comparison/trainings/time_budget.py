@@ -79,7 +79,7 @@ def train_within(
     limit_file = folder.with_name(f"{folder.name}.steps.json")
     options = dict(settings)
     if limit_file.exists():
-        options = _limited(options, int(json.loads(limit_file.read_text(encoding="utf-8"))["steps"]))
+        options = with_steps(options, int(json.loads(limit_file.read_text(encoding="utf-8"))["steps"]))
     guard = training
     if seconds is not None and not limit_file.exists():
         guard = BudgetGuard(seconds, training)
@@ -88,11 +88,12 @@ def train_within(
     except OverBudget as over:
         with atomic_text_file(limit_file) as file:
             file.write(json.dumps({"steps": over.steps, "seconds": seconds}) + "\n")
-        options = _limited(options, over.steps)
+        options = with_steps(options, over.steps)
         return train(data, preset=preset, start=start, out=folder, overwrite=True, progress=training, **options).seconds
 
 
-def _limited(settings: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def with_steps(settings: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """The settings with a number of steps instead of epochs."""
     return {**{name: value for name, value in settings.items() if name != "epochs"}, "steps": steps}
 
 
