@@ -20,7 +20,7 @@ class Compute:
 
     def __call__(self) -> Floats:
         self.calls += 1
-        return np.arange(8, dtype=np.float32).reshape(2, 4) / 3
+        return (np.arange(8).reshape(2, 4) / 3).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)
