@@ -128,3 +128,31 @@ def test_offline(monkeypatch: pytest.MonkeyPatch, value: str, expected: bool) ->
 def test_an_absent_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "EXTRAS", {"serve": ("no_such_package",), "hub": ("json",)})
     assert device.device_report().extras == {"serve": 'pip install "regard[serve]"', "hub": None}
+
+
+@pytest.mark.parametrize(
+    ("line", "features", "support"),
+    [
+        ("Features\t: fp asimd asimdhp asimddp", ("dotprod",), "full"),
+        ("Features\t: fp asimd asimddp i8mm", ("dotprod", "i8mm"), "full"),
+        ("flags\t\t: sse2 avx2 avx512_vnni", ("avx2", "vnni"), "full"),
+        ("flags\t\t: sse2 avx2", ("avx2",), "reduced"),
+        ("flags\t\t: sse2", (), "none"),
+        ("processor\t: 0", (), "none"),
+    ],
+)
+def test_instructions_for_8_bit_integers(
+    line: str, features: tuple[str, ...], support: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text(f"processor\t: 0\n{line}\n\nprocessor\t: 1\n{line}\n")
+    monkeypatch.setattr(device, "CPU_INFO", file)
+    assert device.cpu_features() == features
+    assert device.int8_support() == support
+    report = device.device_report()
+    assert (report.cpu_features, report.int8) == (features, support)
+
+
+def test_a_system_without_cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "CPU_INFO", tmp_path / "none")
+    assert device.cpu_features() == ()

@@ -14,7 +14,16 @@ from regard._version import __version__
 if TYPE_CHECKING:
     from regard.comparison.compare import compare
     from regard.comparison.result import Comparison
-    from regard.errors import DataError, FolderError, InputError, MissingExtra, NotFinite, RegardError, UntrainedWarning
+    from regard.errors import (
+        DataError,
+        EngineWarning,
+        FolderError,
+        InputError,
+        MissingExtra,
+        NotFinite,
+        RegardError,
+        UntrainedWarning,
+    )
     from regard.evaluation import Evaluation, evaluate
     from regard.predict import Model, create, load
     from regard.predict.search.search_file import search
@@ -47,6 +56,7 @@ __all__ = [
     "Comparison",
     "CrossValidation",
     "DataError",
+    "EngineWarning",
     "EntitiesAnswer",
     "Evaluation",
     "FolderError",
@@ -90,6 +100,7 @@ _HOMES = {
     "Comparison": "regard.comparison.result",
     "CrossValidation": "regard.selection.folds",
     "DataError": "regard.errors",
+    "EngineWarning": "regard.errors",
     "EntitiesAnswer": "regard.tasks.tag",
     "Evaluation": "regard.evaluation",
     "FolderError": "regard.errors",

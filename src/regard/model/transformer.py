@@ -193,6 +193,11 @@ class Transformer(nn.Module):
         assert stack is not None
         return stack
 
+    def read(self, batch: Ragged, *, layers: int | None = None) -> Tensor:
+        """(N, D) hidden states of the input text after the last layer, or after the first `layers`."""
+        hidden_ND: Tensor = self.reader(batch, layers=layers)
+        return hidden_ND
+
     def forward(
         self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
     ) -> Output:

@@ -43,7 +43,12 @@ class EmbeddingMixin:
 
     @functools.cached_property
     def _runner(self) -> NetworkRunner:
-        return NetworkRunner(self.checkpoint.network, compile=self.compile)
+        return NetworkRunner(self.inference_network, compile=self.compile)
+
+    @property
+    def inference_network(self) -> Network:
+        """The network as the engine computes it; implemented by `Model`."""
+        raise NotImplementedError
 
     def require_tokenizer(self) -> Tokenizer:
         """The tokenizer; implemented by `Model`."""

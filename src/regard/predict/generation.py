@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import InputError
+from regard.model.network import Network
 from regard.predict.model_task import capabilities
 from regard.text.tokenizer import Tokenizer
 
@@ -21,6 +22,11 @@ class GenerationMixin:
     checkpoint: Checkpoint
     tokenizer: Tokenizer | None
     compile: bool
+
+    @property
+    def inference_network(self) -> Network:
+        """The network as the engine computes it; implemented by `Model`."""
+        raise NotImplementedError
 
     @overload
     def generate(self, prompt: str, **settings: Any) -> str: ...
@@ -51,7 +57,7 @@ class GenerationMixin:
         from regard.checkpoint.generation import read_generation
         from regard.generate.generator import TextGenerator
 
-        network = self.checkpoint.network
+        network = self.inference_network
         if network.decoder is None or "language" not in network.heads:
             reason = "is encoder-only" if network.decoder is None else "has no language model head"
             raise InputError(

@@ -12,6 +12,7 @@ from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.source import from_preset, is_preset, open_checkpoint
 from regard.device import pick_device, pick_dtype
 from regard.errors import UntrainedWarning
+from regard.export.engines import check_engine, resolve_engine
 from regard.predict.info import ModelInfo
 from regard.predict.model import Model
 from regard.text.tokenizer import Tokenizer
@@ -24,13 +25,16 @@ def load(
     dtype: str | torch.dtype = "fp32",
     revision: str | None = None,
     compile: bool = False,
+    engine: str = "auto",
 ) -> Model:
     """A trained model by name: a folder, `minilm`, a hub id such as `organization/model`, or a published name (`gpt2`).
 
     A published name always means its published weights, from the hub or its cache; `regard.create` makes an untrained
     network of that shape. Nothing else is downloaded. `compile` trades a minute at the first call for speed on a GPU
-    after it.
+    after it. `engine` is what computes: "torch" in `dtype`, "int8" (8-bit integer products on the CPU), "onnx" (ONNX
+    Runtime), or "auto": torch, unless `regard compress` recorded another one in the folder.
     """
+    check_engine(engine)
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
     tokenizer = _read_tokenizer(folder)
     checkpoint.network.to(pick_device(device))
@@ -41,7 +45,10 @@ def load(
             UntrainedWarning,
             stacklevel=2,
         )
-    return Model(checkpoint, tokenizer, folder=folder, compile=compile)
+    chosen = resolve_engine(engine, folder, pick_device(device).type)
+    model = Model(checkpoint, tokenizer, folder=folder, compile=compile, engine=chosen)
+    model.open_engine()
+    return model
 
 
 def info(name: str | Path, *, revision: str | None = None) -> ModelInfo:

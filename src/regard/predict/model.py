@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from regard.checkpoint.write_folder import write_folder
 from regard.config import Config
 from regard.data.records import Record
 from regard.display import html_summary
-from regard.errors import InputError
+from regard.errors import EngineWarning, InputError
 from regard.model.linear import pack_weights
 from regard.model.network import Network
 from regard.model.transformer import Output
@@ -34,6 +36,7 @@ from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported by the methods that need them: embedding needs none of them
     from regard.data.batching.preprocessing import Preprocessing
+    from regard.export.engines import Engine
     from regard.predict.attention import AttentionWeights
     from regard.predict.translation import Translated
     from regard.tasks.inference import RunNetwork
@@ -50,18 +53,46 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
         *,
         folder: Path | None = None,
         compile: bool = False,
+        engine: str = "torch",
     ) -> None:
         self.checkpoint = checkpoint
         self.tokenizer = tokenizer
         self.folder = folder
         self.compile = compile
         self._initial_weights = _sample_weights(checkpoint.network) if checkpoint.untrained else None
-        pack_weights(checkpoint.network)  # the network runs more often than its weights change
+        self._chosen_engine = engine
+        if engine == "torch":
+            pack_weights(checkpoint.network)  # the network runs more often than its weights change
 
     @property
     def network(self) -> Network:
         """The `nn.Module`."""
         return self.checkpoint.network
+
+    @functools.cached_property
+    def _engine(self) -> Engine:
+        from regard.export.engines import Engine, open_engine
+
+        if self._chosen_engine == "torch":
+            return Engine("torch", self.network)
+        opened = open_engine(self.checkpoint, self.folder, self._chosen_engine)
+        if opened.notice is not None:
+            warnings.warn(opened.notice, EngineWarning, stacklevel=4)
+        return opened
+
+    def open_engine(self) -> None:
+        """Prepare the engine now; otherwise the first call does it."""
+        _ = self._engine
+
+    @property
+    def engine(self) -> str:
+        """What computes: "torch", "int8" (torch with 8-bit integers), "onnx" or "onnx int8" (ONNX Runtime)."""
+        return self._engine.name
+
+    @property
+    def inference_network(self) -> Network:
+        """The network as the engine computes it; `network` holds the weights."""
+        return self._engine.network
 
     @property
     def config(self) -> Config:
@@ -187,7 +218,7 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
         """The network as a task runs it, with an error for ids that are outside its vocabulary."""
         from regard.predict.answers import checked_runner
 
-        return checked_runner(self.network, task)
+        return checked_runner(self.inference_network, task)
 
     def task_and_records(self, items: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task of the model, and the items as records of this task."""
@@ -232,7 +263,7 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
                 f"this {self.family} model is of kind {self.config.kind}; only encoder-decoders translate."
             )
         return translations(
-            self.network,
+            self.inference_network,
             self.writer,
             self.preprocessing(prefix=prefix),
             texts,
@@ -244,11 +275,11 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
 
     def fill(self, text: str, *, top: int = 5) -> list[list[Filled]]:
         """The `top` most likely words for each [MASK] of the text: one list per mask, the most likely word first."""
-        return fill(self.network, self.require_tokenizer(), text, top=top)
+        return fill(self.inference_network, self.require_tokenizer(), text, top=top)
 
     def next_sentence(self, first: str, second: str) -> float:
         """The probability that the second text comes right after the first, for models with such a head (BERT)."""
-        return next_sentence(self.network, self.require_tokenizer(), first, second)
+        return next_sentence(self.inference_network, self.require_tokenizer(), first, second)
 
     def attention(
         self,

@@ -69,6 +69,9 @@ class NetworkRunner:
             return self.network
         if name == MIX and isinstance(self.network, BidirectionalNetwork):
             return self.network.mixture
+        if isinstance(self.network, Transformer):
+            assert not isinstance(name, str)
+            return functools.partial(self.network.read, layers=name)
         return functools.partial(self.network.reader, layers=name)
 
     def _compile(self, name: int | str | None, plain: Call) -> Call:

@@ -29,6 +29,11 @@ KERNELS = {
     "tiles": "Triton kernel",
     "flex": "FlexAttention",
 }
+INT8 = {
+    "full": "fast on this CPU: --engine int8",
+    "reduced": "with 7-bit activations: this CPU has no VNNI, and 8-bit products would overflow",
+    "none": "not on this CPU: --engine int8 computes in fp32",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
     if not report.gpus:
         rows.append(("gpu", "none available to torch"))
     rows += [(f"attention on {where}", f"{kernel} ({KERNELS[kernel]})") for where, kernel in report.kernels.items()]
+    features = ", ".join(report.cpu_features) or "no instructions for 8-bit integers"
+    rows.append(("int8", f"{INT8[report.int8]} ({features})"))
     if report.compiler:
         rows.append(("torch.compile", f"available (compiler {report.compiler})"))
     else:

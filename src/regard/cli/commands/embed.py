@@ -13,6 +13,7 @@ from regard.cli.arguments import (
     Device,
     Dtype,
     Encoding,
+    Engine,
     Input,
     Json,
     LiteralTexts,
@@ -72,6 +73,7 @@ class EmbedCommand:
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
+    engine: Engine = "auto"
     json: Json = False
 
 
@@ -87,7 +89,7 @@ def run(command: EmbedCommand) -> None:
 
     from regard.predict import load
 
-    model = load(command.model, device=command.device, dtype=command.dtype)
+    model = load(command.model, device=command.device, dtype=command.dtype, engine=command.engine)
     with progress_bar() as progress:
         vectors = _embed(model, texts, command, progress)
     if command.output is not None:

@@ -16,6 +16,7 @@ from regard.cli.arguments import (
     Device,
     Dtype,
     Encoding,
+    Engine,
     FileFormat,
     Json,
     ModelName,
@@ -117,6 +118,7 @@ class EvaluateCommand:
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
+    engine: Engine = "auto"
     json: Json = False
 
 
@@ -200,7 +202,7 @@ def _run_one(command: EvaluateCommand) -> None:
     outputs = {"--skip-bad": command.skip_bad, "--output": command.output, **pictures}
     for flag, path in outputs.items():
         check_output(path, flag, inputs=(command.data,), model=command.model, others=outputs)
-    model = load(command.model, device=command.device, dtype=command.dtype)
+    model = load(command.model, device=command.device, dtype=command.dtype, engine=command.engine)
     with progress_rows() as progress:
         evaluation = evaluate(
             model,

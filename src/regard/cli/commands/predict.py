@@ -19,6 +19,7 @@ from regard.cli.arguments import (
     Device,
     Dtype,
     Encoding,
+    Engine,
     Input,
     Json,
     LiteralTexts,
@@ -80,6 +81,7 @@ class PredictCommand:
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
+    engine: Engine = "auto"
     json: Json = False
 
 
@@ -87,7 +89,7 @@ def run(command: PredictCommand) -> None:
     _check(command)
     from regard.predict import load
 
-    model = load(command.model, device=command.device, dtype=command.dtype)
+    model = load(command.model, device=command.device, dtype=command.dtype, engine=command.engine)
     context = _context(command, model)
     rows = input_rows(command, model, context)
     if command.output is not None:
@@ -172,7 +174,8 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
 
     assert command.output is not None
     digest = None if context is None else hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
-    settings = {"columns": command.columns, "dtype": command.dtype, "encoding": command.encoding, "context": digest}
+    settings = {"columns": command.columns, "encoding": command.encoding, "context": digest}
+    settings |= {"dtype": command.dtype, "engine": command.engine}
     with progress_rows() as progress:
         done = predict_to_file(
             model,

@@ -1,0 +1,119 @@
+"""Which engine runs a network: torch in fp32 or half precision, int8 products, or ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoint.files import read_json
+from regard.checkpoint.folder import Checkpoint
+from regard.device import cpu_features, int8_support
+from regard.errors import FolderError, InputError, RegardError, did_you_mean, setting
+from regard.foreign import path_inside
+from regard.model.linear import pack_weights
+from regard.model.network import Network
+
+ENGINES = ("auto", "torch", "onnx", "int8")
+ONNX_FILE = "onnx/model.onnx"
+INT8_FILE = "onnx/model_quantized.onnx"
+RECORD = "engine"  # key of run.json: {"name": "int8", "exclude": [layers that stay in fp32]}
+RUN = "run.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """A network that is ready for inference, and what computes it."""
+
+    name: str  # "torch", "int8", "onnx" or "onnx int8"
+    network: Network
+    notice: str | None = None  # why it is not the engine that was asked for
+
+
+def check_engine(name: str) -> None:
+    """Raise InputError if there is no engine of that name."""
+    if name not in ENGINES:
+        raise InputError(f'{setting("engine")} "{name}" is not known.{did_you_mean(name, ENGINES)}')
+
+
+def resolve_engine(engine: str, folder: Path | None, device: str) -> str:
+    """What "auto" means: torch on a GPU; on a CPU what `regard compress` recorded in the folder, else torch."""
+    check_engine(engine)
+    if engine in ("int8", "onnx") and device != "cpu":
+        raise InputError(
+            f"{setting('engine', engine)} runs on the CPU, but the model is on a GPU. Use {setting('device', 'cpu')}, "
+            f"or {setting('engine', 'torch')} with {setting('dtype', 'bf16')}."
+        )
+    if engine != "auto":
+        return engine
+    return str(recorded_engine(folder).get("name", "torch")) if device == "cpu" else "torch"
+
+
+def open_engine(checkpoint: Checkpoint, folder: Path | None, engine: str) -> Engine:
+    """The network of a checkpoint on an engine; `folder` may hold ONNX files and what `regard compress` recorded."""
+    network = checkpoint.network
+    engine = resolve_engine(engine, folder, next(network.parameters()).device.type)
+    if engine == "int8":
+        return _int8_engine(network, folder, recorded_engine(folder).get("exclude", ()))
+    if engine == "onnx":
+        return _onnx_engine(network, folder, ONNX_FILE, "onnx")
+    pack_weights(network)  # the network runs more often than its weights change
+    return Engine("torch", network)
+
+
+def recorded_engine(folder: Path | None) -> dict[str, Any]:
+    """What run.json says about the engine; empty if it says nothing."""
+    if folder is None or not path_inside(folder, RUN).is_file():
+        return {}
+    record = read_json(folder, RUN).get(RECORD)
+    if record is None:
+        return {}
+    if not isinstance(record, dict) or record.get("name") not in ENGINES[1:]:
+        raise FolderError(f'{folder / RUN}: "{RECORD}" is {record!r:.80}, expected one of {", ".join(ENGINES[1:])}.')
+    return record
+
+
+def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]) -> Engine:
+    from regard.export.int8_linear import int8_network
+
+    support = int8_support()
+    if support == "none":
+        pack_weights(network)
+        features = ", ".join(cpu_features()) or "none of dotprod, i8mm, avx2, vnni"
+        return Engine("torch", network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
+    if folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime():
+        return _onnx_engine(network, folder, INT8_FILE, "onnx int8")
+    try:
+        copied = int8_network(network, reduce_range=support == "reduced", exclude=exclude)
+    except InputError:
+        raise
+    except RegardError as error:
+        pack_weights(network)
+        return Engine("torch", network, f"{error} Computing in fp32.")
+    notice = None
+    if support == "reduced":
+        notice = "this CPU has no VNNI instructions: activations have 7 bits in place of 8."
+    return Engine("int8", copied, notice)
+
+
+def _has_onnxruntime() -> bool:
+    return importlib.util.find_spec("onnxruntime") is not None
+
+
+def _onnx_engine(network: Network, folder: Path | None, file: str, name: str) -> Engine:
+    from regard.export.session import OnnxTransformer, open_session
+    from regard.model.transformer import Transformer
+
+    if not isinstance(network, Transformer) or network.encoder is None or network.decoder is not None:
+        raise InputError(
+            f"{setting('engine', 'onnx')} runs encoders such as BERT; this is a network of kind {network.config.kind}. "
+            f"Use {setting('engine', 'torch')} or {setting('engine', 'int8')}."
+        )
+    if folder is None or not path_inside(folder, file).is_file():
+        raise InputError(
+            f"there is no {file} in {folder or 'this model'}. "
+            f"Write it with regard export MODEL --format onnx --out DIR, then load DIR."
+        )
+    return Engine(name, OnnxTransformer(network, open_session(path_inside(folder, file))))

@@ -1,0 +1,102 @@
+"""A network whose blocks run in ONNX Runtime.
+
+Texts of equal length run together, so that nothing is padded. The heads run in torch, in fp32.
+
+Shapes: N tokens, B sequences, T tokens of each, D width.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.device import int8_support
+from regard.errors import FolderError, MissingExtra
+from regard.foreign import file_errors
+from regard.model.hooks import has_hooks
+from regard.model.kernels.layout import Layout, MaskFunction
+from regard.model.transformer import Output, Transformer
+from regard.ragged import Ragged
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+HIDDEN = "last_hidden_state"
+SEGMENTS = "token_type_ids"
+RUN_TOKENS = 4096  # tokens of one call at most: activations then stay in the cache of the CPU
+
+
+def open_session(file: Path, *, threads: int | None = None) -> onnxruntime.InferenceSession:
+    """An ONNX file as a session of ONNX Runtime on the CPU, with as many threads as torch uses."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("running ONNX files", "onnx") from error
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads() if threads is None else threads
+    options.enable_mem_pattern = False  # memory would grow with every new length
+    options.log_severity_level = 3
+    if int8_support() == "reduced":
+        options.add_session_config_entry("session.x64quantprecision", "1")  # 8-bit products overflow without VNNI
+    with file_errors(file, fix="Write it again with regard export."):
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+class OnnxTransformer(Transformer):
+    """An encoder whose hidden states come from an ONNX file; weights, config and heads are those of the network.
+
+    What the file does not hold runs in torch: other layers than the last, hooks and mask functions.
+    """
+
+    def __init__(self, network: Transformer, session: onnxruntime.InferenceSession) -> None:
+        nn.Module.__init__(self)
+        self.config = network.config
+        self.encoder = network.encoder
+        self.decoder = network.decoder
+        self.heads = network.heads
+        self.eval()
+        self.session = session
+        self.inputs = {item.name for item in session.get_inputs()}
+        if HIDDEN not in {item.name for item in session.get_outputs()}:
+            raise FolderError(
+                f"the ONNX file has no output {HIDDEN}, so it was not written by regard. Write it again: regard export."
+            )
+
+    def read(self, batch: Ragged, *, layers: int | None = None) -> Tensor:
+        if layers is not None or has_hooks(self):
+            return super().read(batch, layers=layers)
+        return self.run_session(batch)
+
+    def forward(
+        self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
+    ) -> Output:
+        if target is not None or mask is not None or has_hooks(self):
+            return super().forward(batch, target, at=at, mask=mask)
+        return self.apply_heads(self.run_session(batch), batch, at=at, needed=None)
+
+    def run_session(self, batch: Ragged) -> Tensor:
+        """(N, D) hidden states of a batch, from one call for each length."""
+        groups = Layout.for_self_attention(batch.bounds, batch.max_length).groups
+        hidden_ND = torch.empty(batch.tokens, self.config.width)
+        starts = batch.bounds[:-1].long()
+        for group in groups:
+            rows_per_call = max(RUN_TOKENS // group.queries, 1)
+            for first in range(0, len(group.rows), rows_per_call):
+                rows = torch.tensor(group.rows[first : first + rows_per_call])
+                index_BT = starts[rows].unsqueeze(1) + torch.arange(group.queries)
+                hidden_ND[index_BT.flatten()] = self._run(batch, index_BT)
+        return hidden_ND
+
+    def _run(self, batch: Ragged, index_BT: Tensor) -> Tensor:
+        ids_BT = batch.ids[index_BT].numpy()
+        feed = {"input_ids": ids_BT, "attention_mask": np.ones_like(ids_BT)}
+        if SEGMENTS in self.inputs:
+            segments = None if batch.segments is None else batch.segments[index_BT].numpy()
+            feed[SEGMENTS] = np.zeros_like(ids_BT) if segments is None else segments
+        states = self.session.run([HIDDEN], {name: value for name, value in feed.items() if name in self.inputs})[0]
+        return torch.from_numpy(states).flatten(0, 1)
