@@ -17,6 +17,7 @@ NAMES = (
     "pretrain",
     "fill",
     "attention",
+    "look",
     "embed",
     "search",
     "generate",

@@ -1,0 +1,18 @@
+"""The views of the page as JSON: one function for each request that the page makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from regard.look.request import Fields
+from regard.look.session import LookSession
+from regard.look.views import attention
+
+VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
+    "read": attention.read,
+    "answer": attention.answer,
+    "grid": attention.grid,
+    "map": attention.map,
+    "pair": attention.pair,
+}
