@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import platform
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from regard._version import __version__
+from regard.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
     from regard.comparison.compare import compare
@@ -148,13 +148,8 @@ def __getattr__(name: str) -> Any:
 
 def _import(module: str) -> ModuleType:
     """Import a module without garbage collection: what imports create stays, and torch's objects take long to visit."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with without_garbage_collection():
         return importlib.import_module(module)
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,10 @@ from regard.training.defaults import (
     PLAIN,
     DataSize,
     chosen_settings,
+    default_head_init,
     fill_from_recipe,
     fine_tuning_dropout,
+    pair_recipe,
     resolve_settings,
 )
 from regard.training.engine.schedule import warmup_steps
@@ -127,6 +129,18 @@ def test_pretraining_takes_learning_rates_that_were_measured(name: str, factor: 
         replace(settings, steps=100_000), size, config, pretrained=False, recipe=pretraining_recipe(config)
     )
     assert long.warmup == 0.1
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "start"),
+    [(2, 16, "contrastive"), (2, 249, "contrastive"), (2, 250, "random"), (5, 100, "probe"), (77, 100_000, "probe")],
+)
+def test_what_a_head_starts_from_depends_on_rows_per_class(classes: int, rows: int, start: str) -> None:
+    assert default_head_init(classes, rows) == start
+
+
+def test_pairs_are_read_more_often() -> None:
+    assert [pair_recipe(rows).epochs for rows in (1_000, 5_000, 50_000)] == [8, 6, None]
 
 
 def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:

@@ -188,13 +188,14 @@ def as_sentence_encoder(folder: Path, pooling: str) -> Path:
     ("settings", "added_layers", "probe"),
     [
         ({}, 1, True),
+        ({"rows": 10_000}, 1, False),
         ({"pooling": "first"}, 0, True),
-        ({"head_init": "random"}, 0, False),
-        ({"head_init": "random", "pooling": "mean"}, 1, False),
+        ({"head_init": "random"}, 1, False),
+        ({"head_init": "random", "pooling": "first"}, 0, False),
     ],
 )
 def test_a_sentence_encoder_starts_from_a_probe_on_the_mean(
-    encoder: Path, settings: dict[str, str], added_layers: int, *, probe: bool
+    encoder: Path, settings: dict[str, Any], added_layers: int, *, probe: bool
 ) -> None:
     layers = start(start=encoder).checkpoint.config.layers
     model = start(start=as_sentence_encoder(encoder, "mean_tokens"), **settings)
@@ -218,9 +219,15 @@ def test_pairs_start_from_a_probe_on_request_only(encoder: Path) -> None:
     task = Pair(names=("a", "b"))
     as_sentence_encoder(encoder, "mean_tokens")
     plain = start(task, start=encoder)
-    probed = start(task, start=encoder, head_init="probe", pooling="mean")
+    probed = start(task, start=encoder, head_init="probe")
     assert (plain.probe, probed.probe) == (False, True)
-    assert probed.checkpoint.config.layers == plain.checkpoint.config.layers + 1
+    assert plain.pooling == probed.pooling == "mean"
+
+
+def test_contrastive_training_needs_one_label_per_text(encoder: Path) -> None:
+    task = Classify(names=("a", "b"), kind="multi")
+    with pytest.raises(InputError, match="head_init='contrastive' needs one label per text"):
+        start(task, start=encoder, head_init="contrastive")
 
 
 def test_a_preset_has_no_vectors_to_probe() -> None:

@@ -49,7 +49,9 @@ def encoder(tmp_path: Path) -> Path:
 @pytest.fixture
 def train(encoder: Path, tmp_path: Path) -> Callable[..., Any]:
     def run(out: str, **settings: Any) -> Any:
-        return regard.train(ROWS, out=tmp_path / out, **{"start": encoder, "epochs": 1, **settings})
+        return regard.train(
+            ROWS, out=tmp_path / out, **{"start": encoder, "epochs": 1, "head_init": "probe", **settings}
+        )
 
     return run
 
@@ -86,6 +88,25 @@ def test_a_probe_that_is_not_improved_is_kept(train: Callable[..., Any], tmp_pat
     assert not one["classifier.weight"].equal(other["classifier.weight"])  # fitted to all rows
     same = "bert.encoder.layer.0.output.dense.weight"
     assert one[same].equal(other[same])
+
+
+def test_contrastive_training_needs_no_further_steps(train: Callable[..., Any], tmp_path: Path) -> None:
+    """With few rows of few classes it is the default, and all rows are used in the end."""
+    events: list[TrainingEvent] = []
+    result = train("contrastive", epochs=None, head_init="auto", progress=events.append)
+    assert (result.steps, result.rows) == (0, 40)
+    assert result.scores["accuracy"].value == 1.0
+    whats = {event.values["what"] for event in events if event.kind == "fit"}
+    assert whats == {"contrastive training", "computing vectors"}
+    explained = regard.training.train.explain_defaults(ROWS, start=tmp_path / "encoder")
+    assert {reason.name: reason.value for reason in explained}.items() >= {
+        "head_init": "contrastive",
+        "steps": "0",
+    }.items()
+
+
+def test_steps_after_contrastive_training_are_possible(train: Callable[..., Any]) -> None:
+    assert train("contrastive", epochs=1, head_init="contrastive", refit="no").steps > 0
 
 
 def test_a_run_that_is_stopped_goes_on_to_the_same_weights(train: Callable[..., Any], tmp_path: Path) -> None:

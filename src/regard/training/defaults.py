@@ -20,8 +20,12 @@ TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
 PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
-SMALL_WIDTH = 512  # up to which an encoder is fine-tuned without dropout,
+SMALL_WIDTH = 512  # up to which an encoder is fine-tuned on pairs without dropout,
 MANY_ROWS = 300  # if there are more rows than this
+PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
+FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
+FEW_ROWS = 125  # if there are fewer rows per class than this
+MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
 
@@ -90,6 +94,24 @@ def probe_recipe(config: Config, rows: int) -> Recipe:
     return Recipe(lr=FINE_TUNING * (768 / config.width) ** 0.75, epochs=epochs, batch_growth=1.0, min_texts=TEXTS)
 
 
+def default_head_init(classes: int, rows: int) -> str:
+    """What a new head of a sentence encoder starts from, as measured in benchmarks/defaults.md.
+
+    A random head is best with many rows per class. With few, a linear probe is better; with few classes too, the
+    vectors are first trained to be similar for texts with the same label. Many classes always start from a probe.
+    """
+    if classes > MANY_CLASSES:
+        return "probe"
+    if rows >= FEW_ROWS * classes:
+        return "random"
+    return "contrastive" if classes <= FEW_CLASSES else "probe"
+
+
+def pair_recipe(rows: int) -> Recipe:
+    """Text pairs are learned more slowly than single texts."""
+    return Recipe(epochs=next((value for limit, value in PAIR_EPOCHS if rows <= limit), None))
+
+
 def static_recipe(rows: int) -> Recipe:
     """Static embeddings with a small network: large steps, since a step costs much more than a text."""
     epochs = next((value for limit, value in STATIC_EPOCHS if rows <= limit), 3)
@@ -97,9 +119,9 @@ def static_recipe(rows: int) -> Recipe:
 
 
 def fine_tuning_dropout(config: Config, rows: int) -> float | None:
-    """The dropout to fine-tune a classifier with; None for the model's own.
+    """The dropout to fine-tune a classifier of text pairs with; None for the model's own.
 
-    A small encoder does not overfit in the few epochs of fine-tuning, and dropout costs it up to five points (CoLA; see
+    A small encoder does not overfit in the few epochs of fine-tuning, and is about a point better without dropout (see
     benchmarks/defaults.md). With few rows it was not measured.
     """
     return 0.0 if config.width <= SMALL_WIDTH and rows > MANY_ROWS else None

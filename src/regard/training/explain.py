@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from regard.errors import pluralize
-from regard.training.defaults import FINE_TUNING, LITTLE_DATA, MIN_STEPS, TEXTS, resolve_settings
+from regard.training.defaults import FEW_ROWS, FINE_TUNING, LITTLE_DATA, MIN_STEPS, TEXTS, resolve_settings
 from regard.training.initial_model import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
@@ -39,8 +39,10 @@ def explain_settings(
     ]
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
-    rows += _optimization(user_settings, chosen, inputs)
-    return rows
+    if inputs.fitted:
+        reason = "all weights are set before the first step; more training made them worse on few rows"
+        return [*rows, SettingReason("steps", "0", reason)]
+    return [*rows, *_optimization(user_settings, chosen, inputs)]
 
 
 def _validation(user: Settings, data: LabeledData) -> SettingReason:
@@ -79,20 +81,28 @@ def _head(user: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
     value, reason = _head_reason(inputs)
     yield SettingReason("head_init", value, reason if user.head_init == "auto" else BY_USER)
     mean = inputs.model.pooling == "mean"
-    reason = "as the sentence-transformers files of the folder say" if pooling and probe else "as in BERT"
+    reason = "as the sentence-transformers files of the folder say" if pooling and (probe or mean) else "as in BERT"
     yield SettingReason("pooling", "mean" if mean else "first", reason if user.pooling == "auto" else BY_USER)
 
 
 def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
     """What a classification head starts from, and why this is the default."""
+    if inputs.model.head_init == "contrastive":
+        reason = f"few classes with fewer than {FEW_ROWS} rows each: the vectors of texts with the same label are made "
+        return "contrastive", reason + "similar, then a linear probe is fitted"
     if inputs.model.probe:
-        return "probe", "the model is a sentence encoder, whose vectors a linear classifier separates well"
+        reason = (
+            "the model is a sentence encoder, whose vectors a linear classifier separates well, and there are many "
+        )
+        return "probe", reason + f"classes or fewer than {FEW_ROWS} rows of each"
     if not inputs.model.pretrained:
         return "random", "the network is trained from scratch"
     if not has_new_head(inputs.model.checkpoint):
         return "trained", "the model has a classification head for these labels, which is trained further"
     if inputs.task.probe == "request":
         return "random", "the vectors of sentence encoders describe single texts, not pairs"
+    if inputs.model.checkpoint.pooling is not None:
+        return "random", f"there are at least {FEW_ROWS} rows of each class, on average"
     return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"
 
 

@@ -35,6 +35,7 @@ from regard.tasks.translate import special_frame, start_token
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 from regard.text.vocabularies.common import VocabularyTooSmall
+from regard.training.defaults import default_head_init
 from regard.training.settings import Settings
 
 EXAMPLES = "T5, BART, Marian"
@@ -52,15 +53,20 @@ TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families who
 class InitialModel(NamedTuple):
     """The model a training starts from.
 
-    `pretrained` says that its weights are not randomly initialized, `probe` that its head will be a linear probe,
-    `pooling` which vector a classification head reads.
+    `pretrained` says that its weights are not randomly initialized, `head_init` what a new classification head starts
+    from, `pooling` which vector it reads.
     """
 
     checkpoint: Checkpoint
     tokenizer: Tokenizer
     pretrained: bool
-    probe: bool = False
+    head_init: str = "random"
     pooling: str = "first"
+
+    @property
+    def probe(self) -> bool:
+        """Whether the head will be a linear probe, with or without contrastive training before."""
+        return self.head_init != "random"
 
 
 def initial_model(
@@ -77,13 +83,14 @@ def initial_model(
     bpe: bool = False,
     head_init: str = "auto",
     pooling: str = "auto",
+    rows: int = 0,
 ) -> InitialModel:
     """A network with the heads of the task, and its tokenizer.
 
     For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
     one from `targets` if these have a separate vocabulary; with `bpe` it is a BPE vocabulary. `prefix` is stored in
     config.json. The caller's random state is not preserved: new heads are initialized from `seed`. `head_init` and
-    `pooling`: see `Settings`.
+    `pooling`: see `Settings`; "auto" depends on the number of `rows`.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
@@ -100,12 +107,12 @@ def initial_model(
         _check_network(task, folder, read_folder(folder, weights=False))
         checkpoint = read_folder(folder, heads=task.heads)
         loaded = open_tokenizer(tokenizer or folder)
-    probe = _starts_from_probe(task, checkpoint, head_init)
-    pooling = _pooling(checkpoint, pooling, probe=probe)
-    checkpoint = _with_pooling(checkpoint, pooling, probe=probe)
+    head_init = _head_init(task, checkpoint, head_init, rows)
+    pooling = _pooling(checkpoint, pooling)
+    checkpoint = _with_pooling(checkpoint, pooling, probe=head_init != "random")
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe, pooling)
+    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, head_init, pooling)
 
 
 def check_preset(name: object) -> None:
@@ -187,18 +194,27 @@ def _check_head_settings(task: Task, preset: str | None, head_init: str, pooling
             f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} given, but the task is {task.name}; only "
             "classify and pair take it. Leave it out."
         )
-    if preset is not None and (head_init == "probe" or pooling == "mean"):
+    if preset is not None and (head_init in ("probe", "contrastive") or pooling == "mean"):
         raise InputError(
             f"{names[0]} was given, but {setting('preset', preset)} has random weights, whose vectors say nothing yet. "
             f"Leave it out, or name a pretrained model with {setting('start')}."
         )
 
 
-def _starts_from_probe(task: Task, checkpoint: Checkpoint, head_init: str) -> bool:
-    """Whether the head is a linear probe at first: on request, and by default for sentence encoders with a new head."""
+def _head_init(task: Task, checkpoint: Checkpoint, head_init: str, rows: int) -> str:
+    """What the head starts from: as requested; by default, sentence encoders with a new head do not start at random."""
+    if head_init == "contrastive" and not (isinstance(task, Classify) and task.kind == "single"):
+        raise InputError(
+            f"{setting('head_init', 'contrastive')} needs one label per text, since it makes the vectors of texts with "
+            f"the same label similar. Use {setting('head_init', 'probe')}."
+        )
     if head_init != "auto":
-        return head_init == "probe"
-    return task.probe == "default" and checkpoint.pooling in ("mean", "first") and has_new_head(checkpoint)
+        return head_init
+    if not isinstance(task, Classify) or task.probe != "default":
+        return "random"
+    if checkpoint.pooling not in ("mean", "first") or not has_new_head(checkpoint):
+        return "random"
+    return default_head_init(len(task.names), rows) if task.kind == "single" else "probe"
 
 
 def has_new_head(checkpoint: Checkpoint) -> bool:
@@ -206,10 +222,11 @@ def has_new_head(checkpoint: Checkpoint) -> bool:
     return any(name.startswith("heads.sequence.") for name in checkpoint.new_tensors)
 
 
-def _pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> str:
+def _pooling(checkpoint: Checkpoint, pooling: str) -> str:
     """Which vector a classification head reads: that of the first token, or the mean."""
     if pooling == "auto":
-        return "mean" if probe and checkpoint.pooling == "mean" and can_average(checkpoint.config) else "first"
+        mean = checkpoint.pooling == "mean" and can_average(checkpoint.config) and has_new_head(checkpoint)
+        return "mean" if mean else "first"
     return pooling
 
 

@@ -51,6 +51,7 @@ class TrainingJob:
     score_initial: bool = (
         False  # whether the initial weights are scored too, and kept if training does not improve them
     )
+    prefer_last: bool = False  # whether the last weights are kept unless they score significantly worse than the best
     writes_files: bool = True  # whether metrics and the training state are written; not when training again on all rows
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False

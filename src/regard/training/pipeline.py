@@ -20,6 +20,7 @@ from regard.training.engine.distributed import leave_process_group
 from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import fit
 from regard.training.engine.lora import merge_lora
+from regard.training.engine.schedule import DECAYING
 from regard.training.initial_model import new_heads
 from regard.training.job import TrainingJob
 from regard.training.output.curves import import_in_background
@@ -87,7 +88,13 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         progress=progress,
     )
     identity = {**inputs.identity, **resume_settings(settings)}
-    job = replace(job, identity=identity, score_initial=inputs.initialize is not None)
+    decays = settings.schedule in DECAYING
+    job = replace(
+        job,
+        identity=identity,
+        score_initial=inputs.initialize is not None,
+        prefer_last=inputs.model.pretrained and decays,
+    )
     if inputs.fitted:
         job = replace(job, steps=0)
     return with_validation(job, inputs.validation)

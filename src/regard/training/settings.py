@@ -136,7 +136,7 @@ class Settings:
     layerwise_lr_decay: float = 1.0  # Learning rate of each layer as a fraction of the layer above; 1 disables it.
     freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
-    # Dropout of the whole network; if not given, the model's own, or 0 for small classifiers.
+    # Dropout of the whole network; if not given, the model's own, or 0 for small pair models.
     dropout: float | None = None
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     rdrop: float = 0.0  # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
@@ -144,8 +144,8 @@ class Settings:
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
-    # New classification head: the linear probe on frozen vectors, or random weights; auto: probe for sentence encoders.
-    head_init: Literal["auto", "probe", "random"] = "auto"
+    # New classification head: random, a linear probe, or that after contrastive training; auto: by rows per class.
+    head_init: Literal["auto", "contrastive", "probe", "random"] = "auto"
     # Vector that is classified: mean of all tokens or first token; auto: as the folder says for sentence-transformers.
     pooling: Literal["auto", "mean", "first"] = "auto"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
@@ -253,7 +253,7 @@ class TrainSettings(TypedDict, total=False):
     average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]
-    head_init: Literal["auto", "probe", "random"]
+    head_init: Literal["auto", "contrastive", "probe", "random"]
     pooling: Literal["auto", "mean", "first"]
     vocabularies: Literal["joint", "separate"]
     bpe_dropout: float

@@ -31,10 +31,12 @@ from regard.training.defaults import (
     chosen_settings,
     fill_from_recipe,
     fine_tuning_dropout,
+    pair_recipe,
     probe_recipe,
     resolve_settings,
     static_recipe,
 )
+from regard.training.engine.contrastive import train_contrastive
 from regard.training.engine.linear_probe import start_from_probe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
@@ -197,7 +199,7 @@ def _training_inputs(
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
-    if model.probe or baseline is not None:
+    if model.probe or baseline is not None or (model.pretrained and task.probe == "request"):
         recipe = _recipe(model, baseline, len(data.train))
     source, examples = _source(task, data, preprocessing, settings)
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
@@ -213,7 +215,7 @@ def _training_inputs(
         identity=_identity(data, task, model, name),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
         initialize=_initializer(task, examples, settings.seed, model, baseline),
-        fitted=baseline is not None and baseline.fitted,
+        fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
@@ -242,15 +244,25 @@ def _model_and_settings(
 
 
 def _recipe(model: InitialModel, baseline: Baseline | None, rows: int) -> Recipe:
-    """The recipe of a training that starts from a linear probe, or of a baseline."""
+    """The recipe of a training that starts from a linear probe, of a pair model, or of a baseline."""
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
-    return probe_recipe(model.checkpoint.config, rows)
+    return probe_recipe(model.checkpoint.config, rows) if model.probe else pair_recipe(rows)
+
+
+def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
+    """Whether the network is ready before the first training step.
+
+    After contrastive training, more training makes it worse (benchmarks/defaults.md): there is none unless asked for.
+    """
+    if baseline is not None:
+        return baseline.fitted
+    return model.head_init == "contrastive" and user_settings.epochs is None and user_settings.steps is None
 
 
 def _with_dropout(settings: Settings, task: Task, model: InitialModel, *, rows: int) -> Settings:
-    """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
-    fine_tuned = model.pretrained and task.probe != "never" and not settings.rdrop
+    """The settings with the dropout that a pair model is fine-tuned with, if none was given; set in the network too."""
+    fine_tuned = model.pretrained and task.probe == "request" and not settings.rdrop
     if settings.dropout is not None or not fine_tuned:
         return settings
     dropout = fine_tuning_dropout(model.checkpoint.config, rows)
@@ -296,6 +308,7 @@ def _initial_model(
         bpe=settings.bpe_dropout > 0,
         head_init=settings.head_init,
         pooling=settings.pooling,
+        rows=len(data.train) + (len(data.dev) if data.split_off else 0),
     )
 
 
@@ -329,6 +342,8 @@ def _initializer(
             fit_baseline(job.network, task, examples, seed=seed, report=report)
             return
         assert isinstance(task, Classify)
+        if model.head_init == "contrastive":
+            train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
         start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
         start() if baseline is None else start(max_rows=len(examples), strength=None)
 

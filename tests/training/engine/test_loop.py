@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 from tests.training.helpers import Reviews, Write, train
 
 from regard.errors import RegardError
+from regard.metrics.confidence import Score
+from regard.training.engine.loop import _Loop
 from regard.training.engine.stepper import Stepper
 from regard.training.output.metrics_log import TrainingEvent
 
@@ -27,6 +30,20 @@ def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: 
     assert losses == sorted(losses, reverse=True)
     assert [event.values["best"] for event in scores] == [True, True, True]
     assert json.loads((tmp_path / "run/run.json").read_text())["done"]["best_step"] == result.steps
+
+
+@pytest.mark.parametrize(("higher", "last", "kept"), [(True, 0.70, True), (True, 0.5, False), (False, 1.5, True)])
+def test_the_last_weights_are_kept_unless_significantly_worse(*, higher: bool, last: float, kept: bool) -> None:
+    """An earlier score of 0.8 or 1.4, and an interval of plus or minus 0.15 around the last one."""
+    job = SimpleNamespace(prefer_last=True, steps=10)
+    loop = SimpleNamespace(job=job, at=SimpleNamespace(best=0.8 if higher else 1.4, best_loss=0.1, step=10))
+    result = SimpleNamespace(
+        scores={"main": Score(last, last - 0.15, last + 0.15)}, main="main", value=last, loss=1.0, higher=higher
+    )
+    better: Any = _Loop._better
+    assert better(loop, result) is kept
+    loop.at.step = 9  # before the end, only a better score counts
+    assert not better(loop, result)
 
 
 def test_too_little_memory_is_met_with_smaller_parts(

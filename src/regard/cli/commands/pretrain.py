@@ -91,7 +91,7 @@ class SettingsInHelp(Settings):
     rdrop: Annotated[float, Suppress] = 0.0
     explainable: Annotated[bool, Suppress] = False
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
-    head_init: Annotated[Literal["auto", "probe", "random"], Suppress] = "auto"
+    head_init: Annotated[Literal["auto", "contrastive", "probe", "random"], Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
     refit: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"

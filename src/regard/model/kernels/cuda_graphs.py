@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.garbage import without_garbage_collection
 from regard.model.kernels.dispatch import runs_flat
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -67,7 +68,8 @@ class CudaGraph:
         if restore is not None:
             restore()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=pool):
+        # Collected garbage may hold an older graph, and freeing that one would end this recording.
+        with without_garbage_collection(), torch.cuda.graph(self.graph, pool=pool):
             self.result = function()
 
     @property

@@ -7,6 +7,7 @@ import math
 from regard.errors import InputError, did_you_mean, setting
 
 SCHEDULES = ("linear", "cosine", "wsd", "sqrt", "constant")
+DECAYING = ("linear", "cosine", "wsd")  # those that end near 0
 WSD_DECAY = 0.2  # wsd: fraction of all steps in which the rate decays
 
 

@@ -1,0 +1,94 @@
+"""Contrastive training before the linear probe: vectors of texts with the same label become similar.
+
+Few labels make many pairs. For every pair of texts of a batch, the squared difference between the cosine of their
+vectors and its target (1 for the same label, 0 for different ones) is minimized. SetFit (Tunstall et al. 2022,
+https://arxiv.org/abs/2209.11055) does this with sampled pairs; here all pairs of a batch count, so that few steps are
+enough. Pairs of the same label and pairs of different labels have equal weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.baselines.ngram import Report
+from regard.data.batching.examples import Examples
+from regard.data.batching.packing import Ints
+from regard.model.network import Network
+from regard.tasks.classify import Classify
+from regard.tasks.inference import network_runner
+from regard.training.engine.loop import seed_step
+from regard.training.engine.optimizer import AdamW
+from regard.training.engine.schedule import lr_factor
+
+STEPS = 50
+BATCH_TEXTS = 32
+LR = 5e-5
+WARMUP = 0.1  # of all steps
+MAX_GRAD_NORM = 1.0
+
+
+def train_contrastive(
+    network: Network,
+    task: Classify,
+    examples: Examples,
+    *,
+    seed: int,
+    dtype: torch.dtype = torch.float32,
+    report: Report | None = None,
+) -> None:
+    """Train the network so that pooled vectors of texts with the same label are similar. The head is not trained."""
+    device = next(network.parameters()).device
+    parameters = [
+        parameter
+        for name, parameter in network.named_parameters()
+        if parameter.requires_grad and not name.startswith("heads.")
+    ]
+    if not parameters:  # a frozen encoder
+        return
+    optimizer = AdamW(parameters, lr=LR, weight_decay=0.0, fused=True)
+    run = network_runner(network, task, dtype=dtype)
+    labels = np.asarray(examples.by_sequence["label"])
+    rng = np.random.default_rng(seed)
+    was_training = network.training
+    network.train()
+    for step in range(STEPS):
+        seed_step(seed, step, device=device)
+        inputs = task.prepare(examples.take(sample_batch(labels, rng)).to(device))
+        pooled = run(inputs).pooled
+        assert pooled is not None
+        pair_loss(pooled.float(), inputs["label"]).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
+        for group in optimizer.param_groups:
+            group["lr"] = LR * lr_factor("linear", step, STEPS, WARMUP)
+        optimizer.step()
+        for parameter in network.parameters():
+            parameter.grad = None
+        if report is not None:
+            report("contrastive training", step + 1, STEPS)
+    network.train(was_training)
+
+
+def sample_batch(labels: Ints, rng: np.random.Generator) -> Ints:
+    """Rows of a batch: equally many of each class where possible, two or more of each class that has them."""
+    classes = rng.permutation(np.unique(labels))[: BATCH_TEXTS // 2]
+    each = max(2, BATCH_TEXTS // len(classes))
+    parts = []
+    for number in classes:
+        rows = np.flatnonzero(labels == number)
+        parts.append(rng.choice(rows, min(each, len(rows)), replace=False))
+    return np.concatenate(parts)
+
+
+def pair_loss(vectors_BD: Tensor, labels_B: Tensor) -> Tensor:
+    """Mean squared error of the cosines of all pairs; half of the weight is on pairs with the same label."""
+    unit_BD = F.normalize(vectors_BD, dim=-1)
+    cosine_BB = unit_BD @ unit_BD.T
+    same_BB = labels_B[:, None] == labels_B[None, :]
+    other_BB = ~torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
+    positive = (1.0 - cosine_BB[same_BB & other_BB]).square()
+    negative = cosine_BB[~same_BB].square()
+    parts = [part.mean() for part in (positive, negative) if part.numel()]
+    return torch.stack(parts).mean()
