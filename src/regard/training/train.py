@@ -36,11 +36,11 @@ from regard.training.defaults import (
     resolve_settings,
     static_recipe,
 )
-from regard.training.engine.contrastive import train_contrastive
-from regard.training.engine.linear_probe import start_from_probe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
+from regard.training.head_init.contrastive import train_contrastive
+from regard.training.head_init.linear_probe import start_from_probe
 from regard.training.initial_model import (
     InitialModel,
     baseline_model,

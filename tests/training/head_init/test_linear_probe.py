@@ -15,7 +15,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.engine.linear_probe import STRENGTH, fit_probe, pooled_vectors, probe_rows, start_from_probe
+from regard.training.head_init.linear_probe import STRENGTH, fit_probe, pooled_vectors, probe_rows, start_from_probe
 
 RNG = np.random.default_rng(0)
 
@@ -114,7 +114,7 @@ def test_the_head_of_the_network_is_the_probe() -> None:
 
 
 def test_a_sample_of_many_rows_has_every_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.engine.linear_probe.MAX_ROWS", 20)
+    monkeypatch.setattr("regard.training.head_init.linear_probe.MAX_ROWS", 20)
     builder = ExamplesBuilder()
     for row in range(400):
         builder.add(row, [1, 2], by_sequence={"label": 1 if row in (7, 300) else 0})

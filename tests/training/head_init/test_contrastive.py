@@ -12,9 +12,9 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.engine import contrastive
-from regard.training.engine.contrastive import pair_loss, sample_batch, train_contrastive
-from regard.training.engine.linear_probe import pooled_vectors
+from regard.training.head_init import contrastive
+from regard.training.head_init.contrastive import pair_loss, sample_batch, train_contrastive
+from regard.training.head_init.linear_probe import pooled_vectors
 
 
 def test_the_loss_is_that_of_a_plain_loop() -> None:
