@@ -59,7 +59,7 @@ def train_contrastive(
         inputs = task.prepare(examples.take(sample_batch(labels, rng)).to(device))
         pooled = run(inputs).pooled
         assert pooled is not None
-        pair_loss(pooled.float(), inputs["label"]).backward()  # type: ignore[no-untyped-call]
+        pair_loss(pooled.float(), inputs["label"]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
         for group in optimizer.param_groups:
             group["lr"] = LR * lr_factor("linear", step, STEPS, WARMUP)
