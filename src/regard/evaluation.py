@@ -203,7 +203,7 @@ def evaluate(
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
     reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
-    task, reader = _open(model, data, split=split, skip_bad=skip_bad, **reading)
+    task, reader = open_data(model, data, split=split, skip_bad=skip_bad, **reading)
     request = _evaluation_request(model, task, reader, window, overlap, observer)
     losses, scoring_task = LossTotal(), observer.scoring_task(task)
     beam_options = {"beams": beams, "length_penalty": length_penalty}
@@ -380,16 +380,16 @@ def _answered(
     )
 
 
-def _open(
+def open_data(
     model: Model,
     data: DataLocation,
     *,
-    split: str | None,
-    format: str | None,
-    columns: Columns | None,
-    encoding: str | None,
-    labels: str | None,
-    skip_bad: str | Path | None,
+    split: str | None = None,
+    format: str | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
+    labels: str | None = None,
+    skip_bad: str | Path | None = None,
 ) -> tuple[Task, Reader]:
     """What the model is asked, and a reader that reads the data as the training did."""
     sources = find_sources(data, split=_split(data, split))

@@ -182,12 +182,16 @@ class Scorer:
         return torch.cat(vectors).detach()
 
     def baseline_vectors(self, sequence: InputSequence, vectors_SE: Tensor) -> Tensor:
-        """(S, E) the same with erasable tokens replaced by the mask token's embedding, or by zeros."""
+        """(S, E) the same with erasable tokens replaced by the mask token's embedding.
+
+        Without a mask token it is the mean embedding of all tokens: a zero vector has no direction, which norms need.
+        """
         gone_S = torch.tensor([self.text.erasable[i] for i in sequence.index], device=self.device)
-        blank_E = torch.zeros_like(vectors_SE[0])
-        if self.mask is not None:
-            blank_E = embedding_modules(self.network)[0].weight[self.mask].detach()
-        return torch.where(gone_S.unsqueeze(1), blank_E, vectors_SE)
+        tables = [tables.weight.detach() for tables in embedding_modules(self.network)]
+        blanks = [table_VE.mean(0) if self.mask is None else table_VE[self.mask] for table_VE in tables]
+        count = len(sequence.ids)
+        blank_SE = torch.cat((blanks[0].expand(count, -1), blanks[-1].expand(len(vectors_SE) - count, -1)))
+        return torch.where(gone_S.unsqueeze(1), blank_SE, vectors_SE)
 
     def score_vectors(self, sequence: InputSequence, x_BSE: Tensor) -> Tensor:
         """(B,) the score of a sequence with these token embeddings, for gradients."""

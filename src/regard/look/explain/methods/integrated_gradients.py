@@ -1,6 +1,7 @@
 """Integrated gradients (Sundararajan et al. 2017): gradients along the straight path from a baseline to the text.
 
-The baseline is the text with every word masked (zero vectors where there is no mask token); special tokens stay. The
+The baseline is the text with every word masked (the mean of all token embeddings where there is
+no mask token); special tokens stay. The
 scores add up to the score of the text minus that of the baseline. The integral is computed with Gauss-Legendre
 quadrature; without a number of steps, it is doubled until the scores add up to within half a percent.
 

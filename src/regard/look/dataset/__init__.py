@@ -1,0 +1,1 @@
+"""Looking at a model over a data set: how faithful explanations are, which words and heads matter."""

@@ -1,0 +1,153 @@
+"""How faithful explanations are, over many texts (ERASER, DeYoung et al. 2020).
+
+comprehensiveness: how much the probability of the predicted answer falls when the most important words are erased, the
+mean over 1, 5, 10, 20 and 50 % of the words; higher is better.
+sufficiency: how much it falls when only these words are left; lower is better.
+normalized: the comprehensiveness between the worst and the best order of words of each text, from 0 to 1, so that
+models can be compared (Edin et al. 2024, https://arxiv.org/abs/2408.08137). The limits are those of a greedy search
+and of all methods that are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.sources.locate import DataLocation
+from regard.errors import InputError
+from regard.look.dataset.items import read_items
+from regard.look.explain.explain import make_scorer, word_scores
+from regard.look.explain.methods import METHODS, find_method, methods_for
+from regard.look.explain.methods.method import MethodOptions
+from regard.look.explain.order_scores import OrderScores, bin_sizes, order_scores, random_orders, word_order
+from regard.look.explain.scorer import Scorer
+from regard.metrics.confidence import Score, bootstrap
+from regard.predict import Model
+from regard.progress import OnProgress, Progress
+
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class MethodFaithfulness:
+    """The scores of a method, each with a 95 % interval."""
+
+    method: str
+    comprehensiveness: Score
+    sufficiency: Score
+    normalized: Score | None  # None without limits
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """The faithfulness of several methods on the same texts, the most comprehensive first."""
+
+    texts: int
+    erased_by: str
+    methods: tuple[MethodFaithfulness, ...]
+
+    def __getitem__(self, name: str) -> MethodFaithfulness:
+        for method in self.methods:
+            if method.method == name:
+                return method
+        raise KeyError(name)
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def faithfulness(
+    model: Model,
+    data: DataLocation | Sequence[str],
+    methods: Sequence[str] | None = None,
+    *,
+    max_rows: int | None = 100,
+    limits: bool = True,
+    seed: int = 0,
+    steps: int | None = None,
+    progress: OnProgress | None = None,
+    **reading: Any,
+) -> Faithfulness:
+    """Measure methods on the texts of a data set, against random orders.
+
+    methods: names; all that fit the network if not given. Random orders are always measured.
+    max_rows: texts that are measured, spread evenly over the data; all if None.
+    limits: also search the best and the worst order of each text, for `normalized`. That takes longer than most
+        methods.
+    reading: how the data is read, as of `regard.evaluate`: split, format, columns, encoding.
+    """
+    names = [find_method(name, model.network).name for name in methods or methods_for(model.network)]
+    names = [name for name in dict.fromkeys(names) if name != RANDOM]
+    items = read_items(model, data, max_rows=max_rows, **reading)
+    rows: list[TextScores] = []
+    for number, item in enumerate(items, start=1):
+        scorer = make_scorer(model, item.text, item.pair)
+        if len(scorer.text.erasable_words) > 1:
+            rows.append(measure(scorer, names, MethodOptions(steps, seed), limits=limits))
+        if progress is not None:
+            progress(Progress("texts", number, len(items)))
+    if not rows:
+        raise InputError("no text has two words or more, so there is nothing to order.")
+    results = [_summary(name, rows) for name in [*names, RANDOM]]
+    results.sort(key=lambda result: -result.comprehensiveness.value)
+    return Faithfulness(len(rows), scorer.erased_by, tuple(results))
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """The scores of each method on one text, and the limits of the comprehensiveness."""
+
+    methods: dict[str, OrderScores]
+    limits: tuple[float, float] | None
+
+    def normalized(self, name: str) -> float | None:
+        """From 0 for the worst order to 1 for the best; None if all orders are equal."""
+        if self.limits is None or self.limits[1] - self.limits[0] < 1e-9:
+            return None
+        return (self.methods[name].comprehensiveness - self.limits[0]) / (self.limits[1] - self.limits[0])
+
+
+def measure(scorer: Scorer, names: Sequence[str], options: MethodOptions, *, limits: bool) -> TextScores:
+    """The scores of the methods on one text."""
+    orders = [
+        word_order(scorer, np.array(word_scores(scorer, METHODS[name].explain(scorer, options)))) for name in names
+    ]
+    searched = [greedy_order(scorer, sign=sign) for sign in (1, -1)] if limits else []
+    chance = random_orders(scorer, seed=options.seed)
+    scores = order_scores(scorer, [*orders, *searched, *chance])
+    methods = dict(zip(names, scores, strict=False))
+    methods[RANDOM] = OrderScores(*np.mean(scores[-len(chance) :], axis=0).tolist())
+    values = [score.comprehensiveness for score in scores]
+    return TextScores(methods, (min(values), max(values)) if limits else None)
+
+
+def greedy_order(scorer: Scorer, *, sign: int) -> NDArray[np.int64]:
+    """An order of words found by search: with sign 1 it lowers the probability as fast as it can, with -1 least.
+
+    At each size of a bin, every word that is left is erased on its own besides those before it, and those that change
+    the probability most come next.
+    """
+    left = list(scorer.text.erasable_words)
+    order: list[int] = []
+    for size in sorted(set(bin_sizes(len(left)))):
+        before = scorer.word_masks(order).any(0)
+        chances = scorer.erased_probabilities(scorer.word_masks(left) | before)
+        ranked = [left[i] for i in np.argsort(sign * chances, kind="stable")]
+        order += ranked[: size - len(order)]
+        left = [word for word in left if word not in set(order)]
+    return np.array([*order, *left], np.int64)
+
+
+def _summary(name: str, rows: Sequence[TextScores]) -> MethodFaithfulness:
+    pairs = np.array([row.methods[name] for row in rows])
+    normalized = [value for row in rows if (value := row.normalized(name)) is not None]
+    return MethodFaithfulness(
+        name,
+        bootstrap(pairs[:, 0]),
+        bootstrap(pairs[:, 1]),
+        bootstrap(normalized) if normalized else None,
+    )
