@@ -172,8 +172,7 @@ def _share(counts: dict[str, int], label: str) -> float:
 def _mask(row: _Row, words: set[str]) -> Erased:
     """(1, T) the tokens of these words."""
     numbers = [number for number, word in enumerate(row.explanation.words) if word.text.lower() in words]
-    erased: Erased = row.scorer.word_masks(numbers).any(0)[np.newaxis]
-    return erased
+    return np.array([row.scorer.word_masks(numbers).any(0)], np.bool_)
 
 
 def _example(row: _Row, word: str) -> WordExample:
