@@ -60,12 +60,9 @@ RESUMES = {
 
 def _is_default(name: str, value: Any) -> bool:
     """Whether a setting was left at its default, so that the search may choose it."""
-    from dataclasses import fields
-
     from regard.training.settings import Settings
 
-    defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
-    return name in defaults and defaults[name] == value
+    return name in Settings.__dataclass_fields__ and getattr(Settings(), name) == value
 
 
 def _print_progress(event: Progress) -> None:

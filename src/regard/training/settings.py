@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
@@ -299,9 +300,12 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
     return {name: _typed(Lora, name, one, shown=f"lora.{name}") for name, one in values.items()}
 
 
+_type_hints = cache(get_type_hints)  # which takes a millisecond
+
+
 def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:
     """The value converted to the type of its setting. True and False are accepted for "yes" and "no"."""
-    expected_type = get_type_hints(settings)[name]
+    expected_type = _type_hints(settings)[name]
     kinds = get_args(expected_type) if get_origin(expected_type) in (Union, UnionType) else (expected_type,)
     choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
     if choices and not (value is None and NoneType in kinds):
