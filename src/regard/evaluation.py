@@ -30,7 +30,7 @@ from regard.metrics.meter import Meter
 from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.model_task import capabilities, read_training_run, task_for
-from regard.predict.translation import beam_run
+from regard.predict.translation import translation_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
 from regard.tasks import TASKS, for_pairs
@@ -172,7 +172,7 @@ def evaluate(
     output: str | Path | None = None,
     window: int | None = None,
     overlap: float | None = None,
-    beams: int = 1,
+    beams: int | None = None,
     length_penalty: float | None = None,
     abstain: float | None = None,
     batch_tokens: int = BATCH_TOKENS,
@@ -191,7 +191,8 @@ def evaluate(
     window: maximum number of tokens of a window over plain text, for language models; the model's own limit, up to
         1,024, if not given.
     overlap: fraction of a window that the next window repeats, for causal language models; 0.5 if not given.
-    beams: number of beams of a translation model; 1 is greedy decoding.
+    beams: number of beams of a translation model; 1 is greedy decoding. That of the model's folder if not given, else
+        1.
     length_penalty: of beam search: above 1 favors long texts; that of the model's folder if not given.
     abstain: confidence below which the model does not answer; `abstention` has the scores of the rows that are left.
     seed: random seed of the tokens that are masked, for masked language models.
@@ -355,17 +356,17 @@ def _answered(
     *,
     labeled: bool,
 ) -> Answered:
-    run, beams = model.task_runner(task), beam_options["beams"]
+    run, beams = model.task_runner(task), beam_options["beams"] or 1
+    if isinstance(task, Translate):
+        run, beams = translation_run(model, task, beam_options)
+        batch_tokens = -(-batch_tokens // max(beams, 1))
+    elif beams != 1:
+        raise InputError(
+            f"{setting('beams', beams)} was given, but beams are for models that translate; "
+            f"this is a model for {task.name}."
+        )
     if beams == 1 and beam_options["length_penalty"] is not None:
         raise InputError(f"{setting('length_penalty')} was given, but it needs {setting('beams')} above 1.")
-    if beams != 1:
-        if not isinstance(task, Translate):
-            raise InputError(
-                f"{setting('beams', beams)} was given, but beams are for models that translate; "
-                f"this is a model for {task.name}."
-            )
-        run = beam_run(model.inference_network, model.writer, task, beam_options)
-        batch_tokens = -(-batch_tokens // max(beams, 1))
     if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
     return answer_records(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,6 +21,9 @@ from regard.ragged import Ragged
 from regard.tasks.greedy import DecodedSequence
 from regard.tasks.inference import RunNetwork
 from regard.tasks.translate import Translate, TranslationOutput
+
+if TYPE_CHECKING:
+    from regard.predict.model import Model
 
 WORD_STARTS = ("▁", "Ġ")  # first character of a token that starts a word: Unigram, byte-level BPE
 CONTINUES = "##"  # first characters of a token that continues a word: WordPiece
@@ -117,6 +120,19 @@ def _group_by_word(tokens: Sequence[str]) -> list[list[int]]:
 def _join_tokens(tokens: Sequence[str], words: Sequence[Sequence[int]]) -> tuple[str, ...]:
     plain = [token.removeprefix(CONTINUES).lstrip("".join(WORD_STARTS)) for token in tokens]
     return tuple("".join(plain[index] for index in word) for word in words)
+
+
+def translation_run(model: Model, task: Translate, options: Mapping[str, Any]) -> tuple[RunNetwork, int]:
+    """Runs the network for a task with `beams` and `length_penalty`, and the number of beams.
+
+    Those of the model's generation_config.json are used where none are given, as `translate` does.
+    """
+    beams = options.get("beams")
+    if beams is None:
+        beams = int(model.writer.defaults.get("beams", 1))
+    if beams == 1:
+        return model.task_runner(task), 1
+    return beam_run(model.inference_network, model.writer, task, {**options, "beams": beams}), beams
 
 
 def beam_run(network: Network, generator: TextGenerator, task: Translate, options: Mapping[str, Any]) -> RunNetwork:

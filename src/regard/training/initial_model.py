@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from regard.baselines.static import build_static
 from regard.baselines.tagger import build_tagger
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
+from regard.checkpoint.generation import FILE as GENERATION
 from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find_folder, from_preset
@@ -272,9 +273,16 @@ def _for_task(checkpoint: Checkpoint, task: Task, prefix: str | None) -> Checkpo
         checkpoint,
         untrained=False,
         labels=task.labels,
-        companion_files=checkpoint.companion_files if task.keeps_pooling else {},
+        companion_files=_kept_files(checkpoint.companion_files, task),
         hf_config={**checkpoint.hf_config, **fields},
     )
+
+
+def _kept_files(files: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """Small files of a pretrained model that hold for the task too: its pooling, or how it generates text."""
+    if task.keeps_pooling:
+        return dict(files)
+    return {name: content for name, content in files.items() if name == GENERATION and "language" in task.model_heads}
 
 
 HEADS = {

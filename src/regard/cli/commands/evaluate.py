@@ -110,7 +110,14 @@ class EvaluateCommand:
         arg(help="Draw how often predictions are right, by their probability: .png, .svg or .pdf.", metavar="FILE.png"),
     ] = None
     abstain: Abstain = None
-    beams: Annotated[int, arg(help="Translation: number of beams; 1 is greedy decoding.", metavar="N")] = 1
+    beams: Annotated[
+        int | None,
+        arg(
+            help="Translation: number of beams; that of the model's generation_config.json if not given, else 1 "
+            "(greedy decoding).",
+            metavar="N",
+        ),
+    ] = None
     length_penalty: Annotated[
         float | None,
         arg(help="Translation: above 1 favors long texts; that of the model's generation_config.json if not given."),

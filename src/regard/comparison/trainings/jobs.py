@@ -30,10 +30,12 @@ from regard.metrics.meter import Meter
 from regard.metrics.paired.rows import HasRows, RowTable, row_table
 from regard.predict import Model, load
 from regard.predict.model_task import read_training_run, task_for
+from regard.predict.translation import translation_run
 from regard.tasks import for_pairs, task_class
 from regard.tasks.classify import Classify
 from regard.tasks.inference import Answered, answer_records
 from regard.tasks.task import Answer, Task
+from regard.tasks.translate import Translate
 from regard.training.output.metrics_log import OnTrainingEvent
 
 FITTED_SETTINGS = ("seed", "device", "class_balance")  # that baselines without training steps take too
@@ -221,7 +223,8 @@ def _task(model: Model, data: ComparedData) -> Task:
 
 def answer_function(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
     """A function that answers records."""
-    run, preprocessing = model.task_runner(task), model.preprocessing()
+    run = translation_run(model, task, {})[0] if isinstance(task, Translate) else model.task_runner(task)
+    preprocessing = model.preprocessing()
     labeled = not isinstance(task, Classify)  # a label that a model does not know is no error here, but wrong
 
     def answers(records: Sequence[Record]) -> Answered:
