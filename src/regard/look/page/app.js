@@ -1,12 +1,14 @@
 // The frame of the page: the text, the answer, the tabs, and the view that is shown.
 
 import { input, isFile, request } from "./api.js";
-import { h, notice, percent, say } from "./dom.js";
+import { h, notice, say } from "./dom.js";
 import { restore, set, state, subscribe } from "./store.js";
 import { answerBox } from "./answer.js";
 import * as heads from "./view_heads.js";
+import * as steps from "./view_steps.js";
+import * as compare from "./view_compare.js";
 
-const VIEWS = [heads];
+const VIEWS = [heads, steps, compare];
 const ids = (view) => `tab-${view.id}`;
 let page = null;
 let ticket = 0;
@@ -159,4 +161,3 @@ async function start() {
 }
 
 start();
-export { percent };

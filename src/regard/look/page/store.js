@@ -4,7 +4,7 @@ const NUMBERS = new Set(["layer", "token", "key", "window", "model"]);
 const LISTS = new Set(["heads"]);
 const listeners = new Set();
 export const defaults = { view: "heads", mode: "lines", text: "", pair: "", target: "", part: "", layer: 0, heads: [],
-  token: -1, key: -1, window: 0 };
+  token: -1, key: -1, window: 0, change: "" };
 export const state = { ...defaults };
 
 function parse(hash) {

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.look.request import Fields
 from regard.look.session import LookSession
-from regard.look.views import attention
+from regard.look.views import attention, compare, steps
 
 VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "read": attention.read,
@@ -15,4 +15,8 @@ VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "grid": attention.grid,
     "map": attention.map,
     "pair": attention.pair,
+    "steps": steps.steps,
+    "positions": steps.positions,
+    "change": steps.change,
+    "difference": compare.difference,
 }

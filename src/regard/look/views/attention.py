@@ -26,8 +26,8 @@ def read(session: LookSession, fields: Fields) -> dict[str, Any]:
     request = fields.input()
     reading = session.read(number, request)
     return {
-        "tokens": [_token(token) for token in reading.tokens],
-        "target": [_token(token) for token in reading.target],
+        "tokens": [token_values(token) for token in reading.tokens],
+        "target": [token_values(token) for token in reading.target],
         "written": reading.written,
         "windows": reading.windows,
         "notices": list(reading.notices),
@@ -101,7 +101,8 @@ def read_fields(session: LookSession, fields: Fields) -> Reading:
     return session.read(fields.number("model", 0), fields.input())
 
 
-def _token(token: ShownToken) -> dict[str, Any]:
+def token_values(token: ShownToken) -> dict[str, Any]:
+    """A token as the page reads it."""
     return {name: value for name, value in asdict(token).items() if value is not None}
 
 
@@ -110,7 +111,7 @@ def _part(part: AttentionPart) -> dict[str, Any]:
         "name": part.name,
         "layers": part.depth,
         "heads": part.heads,
-        "queries": [_token(token) for token in part.queries],
-        "keys": [_token(token) for token in part.keys],
+        "queries": [token_values(token) for token in part.queries],
+        "keys": [token_values(token) for token in part.keys],
         "masks": mask_of(part),
     }
