@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from regard.errors import InputError
-from regard.sklearn import TextClassifier, TextEmbedder, TextRegressor
+from regard.sklearn import TextClassifier, TextEmbedder, TextRegressor, _columns
 
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "settings": {"steps": 30}}
 TEXTS = [f"{'red apple' if number % 2 else 'green pear'} number {number % 7}" for number in range(60)]
@@ -158,6 +158,14 @@ def test_vectors_are_the_first_step_of_a_pipeline() -> None:
     assert np.array_equal(pickle.loads(pickle.dumps(embedder)).transform(TEXTS[:4]), vectors)
     pipeline = make_pipeline(embedder, LogisticRegression()).fit(TEXTS, LABELS)
     assert pipeline.score(TEXTS, LABELS) == 1
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_frames_of_one_or_two_columns(package: str) -> None:
+    frames = pytest.importorskip(package, reason=f"{package} is not installed")
+    assert _columns(frames.DataFrame({"review": ["a", "b"]})) == {"text": ["a", "b"]}
+    assert _columns(frames.Series(["a", "b"])) == {"text": ["a", "b"]}
+    assert _columns(frames.DataFrame({"x": ["a", "b"], "y": ["c", "d"]})) == {"first": ["a", "b"], "second": ["c", "d"]}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from regard.data.sources.memory import is_table, table_rows
 from regard.errors import InputError, MissingExtra, did_you_mean
 from regard.foreign import path_inside
 from regard.predict import Model, load
@@ -272,7 +273,10 @@ def _columns(texts: Any) -> dict[str, list[str]]:
     """Texts as a column, or pairs of texts as two."""
     if isinstance(texts, str):
         raise InputError("X is one text, expected a list of texts.")
-    items = texts.tolist() if hasattr(texts, "tolist") else list(texts)
+    if is_table(texts):  # going through a frame would give the names of its columns
+        items = [tuple(row.values()) for row in table_rows(texts)]
+    else:
+        items = texts.tolist() if hasattr(texts, "tolist") else list(texts)
     items = [item[0] if isinstance(item, list | tuple) and len(item) == 1 else item for item in items]
     if items and all(isinstance(item, list | tuple) and len(item) == 2 for item in items):
         columns = {"first": [item[0] for item in items], "second": [item[1] for item in items]}

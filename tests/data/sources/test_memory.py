@@ -216,6 +216,23 @@ def test_pandas() -> None:
     assert fields(read(frame), "label") == ["good", None, *(row["label"] for row in ROWS[2:])]
 
 
+def test_polars(model: Any) -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame(
+        [{**row, "label": None if number == 1 else row["label"]} for number, row in enumerate(ROWS)]
+    )
+    assert fields(read(frame), "label") == ["good", None, *(row["label"] for row in ROWS[2:])]
+    assert fields(read(frame.with_columns(polars.col("label").cast(polars.Categorical))), "label")[0] == "good"
+    assert split_names({"train": frame, "test": frame}) == ("train", "test")
+    words = {"tokens": [["Ann", "left"], ["Bob", "ran"]], "tags": [["B-PER", "O"], ["B-PER", "O"]]}
+    assert list(read(polars.DataFrame(words))) == list(read(words))
+    labels = {"text": ["a b", "c d"], "labels": [["x", "y"], ["y"]]}
+    assert fields(read(polars.DataFrame(labels)), "label") == [("x", "y"), ("y",)]
+    np.testing.assert_array_equal(model.embed(frame["text"]), model.embed(frame))
+    with pytest.raises(DataError, match=r"LazyFrame.*Call collect\(\) first"):
+        read(frame.lazy())
+
+
 def test_datasets() -> None:
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["bad", "good"]))

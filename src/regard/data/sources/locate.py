@@ -29,7 +29,8 @@ def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple
     if not isinstance(where, str | Path):
         if not isinstance(where, Sequence) or isinstance(where, bytes):
             what = f"the data is {where!r:.60} ({type(where).__name__})"
-            raise DataError(what, expected="a path, several, rows as dicts, a dict of columns, or a table")
+            fix = "Call collect() first." if hasattr(where, "collect") else None  # a lazy frame
+            raise DataError(what, expected="a path, several, rows as dicts, a dict of columns, or a table", fix=fix)
         if not where:
             raise DataError("no file was given", expected="at least one")
         return [sources for one in where for sources in find_sources(one, split=split)]

@@ -31,7 +31,7 @@ def is_table(data: Any) -> bool:
     if isinstance(data, str | bytes | Path | Mapping):
         return False
     arrow = hasattr(data, "to_pylist") and hasattr(data, "column_names")
-    frame = hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
+    frame = hasattr(data, "shape") and hasattr(data, "__getitem__") and hasattr(data, "columns")
     dataset = hasattr(data, "column_names") and hasattr(data, "__iter__")
     return arrow or frame or dataset
 
@@ -156,6 +156,8 @@ def _items(data: Any, name: str) -> Iterator[Any]:
         yield from data.to_pylist()
     elif isinstance(data, Mapping):
         yield from _in_rows({str(column): values for column, values in data.items()}, name)
+    elif hasattr(data, "iter_rows") and is_table(data):  # a polars frame, whose lists are Series column by column
+        yield from data.iter_rows(named=True)
     elif hasattr(data, "columns") and is_table(data):
         yield from _in_rows(_frame_columns(data, name), name)
     else:
