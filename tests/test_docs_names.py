@@ -164,7 +164,7 @@ def resolves(name: str) -> bool:
 
 
 DOTTED = re.compile(r"(?<![\w./-])regard(?:\.[A-Za-z_]\w*)+")
-FILES = {"regard.safetensors", "model.safetensors"}  # names of files, not of modules
+FILES = {"regard.safetensors", "model.safetensors", "model.onnx"}  # names of files, not of modules
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         UntrainedWarning,
     )
     from regard.evaluation import Evaluation, evaluate
+    from regard.export.onnx_files import OnnxExport
     from regard.predict import Model, create, load
+    from regard.predict.export_folder import export_onnx
     from regard.predict.search.search_file import search
     from regard.progress import Progress
     from regard.ragged import Ragged
@@ -68,6 +70,7 @@ __all__ = [
     "Model",
     "NotFinite",
     "NumberAnswer",
+    "OnnxExport",
     "PretrainResult",
     "Progress",
     "Ragged",
@@ -87,6 +90,7 @@ __all__ = [
     "create",
     "cross_validate",
     "evaluate",
+    "export_onnx",
     "load",
     "pretrain",
     "search",
@@ -112,6 +116,7 @@ _HOMES = {
     "Model": "regard.predict",
     "NotFinite": "regard.errors",
     "NumberAnswer": "regard.tasks.classify",
+    "OnnxExport": "regard.export.onnx_files",
     "PretrainResult": "regard.training.result",
     "Progress": "regard.progress",
     "Ragged": "regard.ragged",
@@ -130,6 +135,7 @@ _HOMES = {
     "create": "regard.predict",
     "cross_validate": "regard.selection.folds",
     "evaluate": "regard.evaluation",
+    "export_onnx": "regard.predict.export_folder",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search.search_file",

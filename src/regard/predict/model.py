@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,14 +141,28 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
             self.checkpoint, self.tokenizer, self.folder, task=self.task, pooling=self.pooling, untrained=self.untrained
         )
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        write_extra_files: Callable[[Path], None] | None = None,
+    ) -> Path:
         """Write the model as a folder, which `regard.load` reads back bit for bit.
+
+        write_extra_files: writes more files into the folder before it gets its name.
 
         transformers' `from_pretrained` opens it too if the family can hold these settings; see docs/families.md.
         """
         target = Path(folder).expanduser()
         checkpoint = replace(self.checkpoint, untrained=self.untrained)
-        write_folder(target, checkpoint, overwrite=overwrite, write_extra_files=self._write_extra_files)
+
+        def write(temporary: Path) -> None:
+            self._write_extra_files(temporary)
+            if write_extra_files is not None:
+                write_extra_files(temporary)
+
+        write_folder(target, checkpoint, overwrite=overwrite, write_extra_files=write)
         return target
 
     def _write_extra_files(self, target: Path) -> None:

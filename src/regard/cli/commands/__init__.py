@@ -22,6 +22,7 @@ NAMES = (
     "search",
     "generate",
     "translate",
+    "export",
     "tokenizer",
     "vectors",
     "sample",

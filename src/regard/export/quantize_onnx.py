@@ -1,0 +1,139 @@
+"""Quantize an ONNX file to int8: integer weights, and activations that are rounded when the file runs.
+
+In plain terms, it works as follows:
+
+1. Input dimensions with large numbers are scaled down, and the weights that read them up; see smoothing.py.
+2. The second layer of each feed-forward part also gets a scale per token, since some tokens have far larger numbers
+   there than the others.
+3. ONNX Runtime's dynamic quantization rounds the weights, with a scale per output channel, and embedding tables.
+
+Norms, softmax and heads stay in fp32. Only operations of standard ONNX are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from torch import Tensor
+
+from regard.device import int8_support
+
+if TYPE_CHECKING:
+    import onnx
+
+PER_TOKEN = ".feedforward.down"  # layers whose tokens get a scale each
+LAST_AXIS, TINY = "regard.last_axis", "regard.tiny"  # constants
+WEIGHT = re.compile(r"(?:^|\.)((?:encoder|decoder)\.layers\..+)\.weight")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the messages of the exporter, which are for its developers."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclude: Collection[str] = ()) -> None:
+    """Write a file with int8 weights: matrix products of the blocks with a scale per channel, and embeddings.
+
+    scales: see smoothing.py; the products of all other layers, heads among them, stay in fp32.
+    """
+    import onnx
+    from onnx import numpy_helper
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.onnx_model import ONNXModel
+
+    model = onnx.load(str(source))
+    del model.graph.value_info[:]  # the quantizer's shape inference fails on them
+    wrapped = ONNXModel(model)
+    wrapped.replace_gemm_with_matmul()
+    constants = {LAST_AXIS: np.array([-1]), TINY: np.array(1e-12, np.float32)}
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    smoothed = _smooth(wrapped.model, scales, exclude)
+    others = [node.name for node in wrapped.model.graph.node if node.op_type == "MatMul" and node.name not in smoothed]
+    between = target.with_name(f"{target.stem}.smooth.onnx")
+    try:
+        onnx.save(wrapped.model, str(between))
+        with quiet():
+            quantize_dynamic(
+                str(between),
+                str(target),
+                op_types_to_quantize=["MatMul", "Gather"],
+                per_channel=True,
+                reduce_range=int8_support() == "reduced",
+                weight_type=QuantType.QInt8,
+                nodes_to_exclude=others,
+            )
+    finally:
+        between.unlink(missing_ok=True)
+
+
+def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor], exclude: Collection[str]) -> set[str]:
+    """Multiply weights by their scales and divide their inputs by them; returns the names of these products.
+
+    The inputs of `PER_TOKEN` layers are also divided by the largest value of each token, and the products multiplied
+    by it: some tokens have far larger values there than the others.
+    """
+    from onnx import numpy_helper
+
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    inverses: dict[str, str] = {}  # name of the inverse scale, by weight
+    nodes: list[onnx.NodeProto] = []
+    names = set()
+    for node in [type(node).FromString(node.SerializeToString()) for node in model.graph.node]:
+        layer = _layer_of(node.input[1]) if node.op_type == "MatMul" and node.input[1] in weights else None
+        if layer is None or layer not in scales or layer in exclude:
+            nodes.append(node)
+            continue
+        weight = weights[node.input[1]]
+        if weight.name not in inverses:
+            scale_I = scales[layer].numpy()
+            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * scale_I[:, None], weight.name))
+            inverses[weight.name] = f"{layer}.inverse"
+            model.graph.initializer.append(numpy_helper.from_array(1 / scale_I, inverses[weight.name]))
+        nodes += _scaled_product(node, inverses[weight.name], per_token=layer.endswith(PER_TOKEN))
+        names.add(node.name)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return names
+
+
+def _scaled_product(node: onnx.NodeProto, inverse: str, *, per_token: bool) -> list[onnx.NodeProto]:
+    """A product with its input multiplied by `inverse`, and optionally divided by the largest value of each token."""
+    from onnx import helper
+
+    name, source, product = node.name, node.input[0], node.output[0]
+    nodes = [helper.make_node("Mul", [source, inverse], [f"{name}_smoothed"], f"{name}_smooth")]
+    node.input[0] = f"{name}_smoothed"
+    if not per_token:
+        return [*nodes, node]
+    nodes += [
+        helper.make_node("Abs", [f"{name}_smoothed"], [f"{name}_abs"], f"{name}_abs"),
+        helper.make_node("ReduceMax", [f"{name}_abs", LAST_AXIS], [f"{name}_largest"], f"{name}_largest", keepdims=1),
+        helper.make_node("Add", [f"{name}_largest", TINY], [f"{name}_scale"], f"{name}_scale"),
+        helper.make_node("Div", [f"{name}_smoothed", f"{name}_scale"], [f"{name}_scaled"], f"{name}_scaled"),
+    ]
+    node.input[0] = f"{name}_scaled"
+    node.output[0] = f"{name}_product"
+    last = helper.make_node("Mul", [f"{name}_product", f"{name}_scale"], [product], f"{name}_rescale")
+    return [*nodes, node, last]
+
+
+def _layer_of(weight: str) -> str | None:
+    """The name of the layer of a weight, as `int8_layers` has it."""
+    match = WEIGHT.search(weight)
+    return None if match is None else match[1]

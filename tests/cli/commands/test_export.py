@@ -1,0 +1,29 @@
+"""`regard export`: what it prints, and its JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import run
+
+from regard.export.onnx_files import OnnxExport, OnnxFile
+from regard.predict import export_folder
+
+
+def test_export_lists_its_files(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    file = OnnxFile("onnx/model.onnx", 4_000_000, ("input_ids",), ("logits",), 2.5e-7)
+    monkeypatch.setattr(export_folder, "export_onnx", lambda *_, **__: OnnxExport("out", (file,)))
+    status, out, _ = run(capsys, "export", "runs/reviews", "--out", "out", "--int8")
+    assert status == 0
+    assert out == f"{Path('out') / file.name}  4.0 MB, largest difference to torch 2.5e-07\n"
+    status, out, _ = run(capsys, "export", "runs/reviews", "--out", "out", "--json")
+    assert json.loads(out)["files"][0]["max_difference"] == 2.5e-7
+
+
+def test_export_needs_a_folder_and_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "export", "minilm")[0] == 2
+    status, _, err = run(capsys, "export", tmp_path / "none", "--out", tmp_path / "out")
+    assert status == 1
+    assert "none" in err

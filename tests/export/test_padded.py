@@ -1,0 +1,64 @@
+"""The padded network computes for every real token what the flat network computes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from tests.predict.models import TINY, random_checkpoint
+
+from regard.config import ModelConfig
+from regard.export.padded import PaddedAttention, PaddedBatch, padded_copy, run_stack
+from regard.model.network import build_network
+from regard.model.transformer import Transformer
+from regard.ragged import Ragged
+
+SEQUENCES = [[3, 5, 9, 11, 4], [7, 2], [8, 6, 1]]
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]])
+IDS = torch.tensor([[3, 5, 9, 11, 4], [7, 2, 0, 0, 0], [8, 6, 1, 0, 0]])
+FAMILIES = [name for name in TINY if isinstance(random_checkpoint(name).config, ModelConfig)]
+
+
+def transformer(name: str) -> Transformer:
+    network = random_checkpoint(name).network
+    assert isinstance(network, Transformer)
+    return network
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@torch.inference_mode()
+def test_every_family_reads_padded_batches(name: str) -> None:
+    network = transformer(name)
+    hidden, _, _ = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
+    assert torch.allclose(hidden[MASK.flatten() == 1], network.read(Ragged.of(SEQUENCES)), atol=1e-4)
+    assert not any(isinstance(module, PaddedAttention) for module in network.modules())
+
+
+@pytest.mark.parametrize("settings", [{"kind": "alibi"}, {"kind": "rotary"}])
+@torch.inference_mode()
+def test_other_positions(settings: dict[str, Any]) -> None:
+    config = random_checkpoint("tiny-bert").config
+    assert isinstance(config, ModelConfig)
+    positions = dataclasses.replace(config.positions, **settings)
+    attention = dataclasses.replace(config.attention, score="additive", select="hard")
+    torch.manual_seed(0)
+    network = build_network(dataclasses.replace(config, positions=positions, attention=attention)).eval()
+    assert isinstance(network, Transformer)
+    for weight in network.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    hidden, _, _ = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
+    assert torch.allclose(hidden[MASK.flatten() == 1], network.read(Ragged.of(SEQUENCES)), atol=1e-4)
+
+
+@torch.inference_mode()
+def test_a_padded_batch_pools_real_tokens_only() -> None:
+    batch, flat = PaddedBatch(IDS, MASK), Ragged.of(SEQUENCES)
+    values = torch.randn(15, 4, generator=torch.Generator().manual_seed(0))
+    real = values[MASK.flatten() == 1]
+    assert torch.allclose(batch.mean(values), flat.mean(real), atol=1e-6)
+    assert torch.equal(batch.max(values), flat.max(real))
+    assert torch.equal(values[batch.first()], real[flat.first()])
+    assert batch.lengths.tolist() == [5, 2, 3]
+    assert batch.positions.tolist()[:5] == [0, 1, 2, 3, 4]

@@ -1,0 +1,69 @@
+"""The network in ONNX Runtime answers as torch does, without padding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.predict.models import random_checkpoint, word_text
+
+import regard
+from regard.errors import FolderError
+from regard.export import session as sessions
+from regard.export.session import OnnxTransformer, open_session
+
+TEXTS = [word_text(9), word_text(4, start=3), word_text(17), word_text(9, start=5)]
+
+
+@pytest.mark.parametrize(("engine", "name", "close"), [("onnx", "onnx", 0.999999), ("int8", "onnx int8", 0.99)])
+def test_predict_and_embed(exported_folder: Path, engine: str, name: str, close: float) -> None:
+    exact = regard.load(exported_folder, device="cpu")
+    model = regard.load(exported_folder, device="cpu", engine=engine)
+    assert (exact.engine, model.engine) == ("torch", name)
+    ours, theirs = (one.embed(TEXTS, normalize=True) for one in (exact, model))
+    assert (ours * theirs).sum(1).min() > close
+    assert np.allclose(model.embed(TEXTS[:1]), model.embed(TEXTS)[:1], atol=0.2 if engine == "int8" else 1e-5)
+    for one, other in zip(exact.predict(TEXTS), model.predict(TEXTS), strict=True):
+        assert one.json()["scores"] == pytest.approx(other.json()["scores"], abs=0.1)
+
+
+def test_other_layers_and_hooks_run_in_torch(exported_folder: Path) -> None:
+    exact = regard.load(exported_folder, device="cpu")
+    model = regard.load(exported_folder, device="cpu", engine="onnx")
+    assert np.array_equal(model.embed(TEXTS, layer=1), exact.embed(TEXTS, layer=1))
+    assert model.attention(TEXTS[0]).windows
+    network = model.inference_network
+    assert isinstance(network, OnnxTransformer)
+    calls = []
+    handle = network.encoder.layers[0].register_forward_hook(lambda *_: calls.append(1))
+    model.embed(TEXTS)
+    handle.remove()
+    assert calls
+
+
+def test_long_groups_run_in_parts(exported_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = regard.load(exported_folder, device="cpu", engine="onnx")
+    whole = model.embed(TEXTS * 3)
+    monkeypatch.setattr(sessions, "RUN_TOKENS", 12)
+    assert np.allclose(model.embed(TEXTS * 3), whole, atol=1e-5)
+
+
+def test_files_from_elsewhere(exported_folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "model.onnx"
+    bad.write_bytes(b"no model")
+    with pytest.raises(FolderError, match="Write it again with regard export"):
+        open_session(bad)
+    session = open_session(exported_folder / "onnx" / "model.onnx", threads=1)
+    session.get_outputs = list  # type: ignore[method-assign]  # as if there were none
+    network = random_checkpoint("tiny-bert", {"sequence": 3}).network
+    with pytest.raises(FolderError, match="has no output last_hidden_state"):
+        OnnxTransformer(network, session)  # type: ignore[arg-type]
+
+
+def test_cpus_without_vnni_get_another_kernel(exported_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "int8_support", lambda: "reduced")
+    session = open_session(exported_folder / "onnx" / "model_quantized.onnx")
+    assert session.get_session_options().get_session_config_entry("session.x64quantprecision") == "1"
+    assert torch.get_num_threads() == session.get_session_options().intra_op_num_threads
