@@ -79,9 +79,9 @@ def is_local(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def serving(*models: Model, text: str = TEXT, pair: str | None = None) -> Iterator[LookServer]:
+def serving(*models: Model, **defaults: Any) -> Iterator[LookServer]:
     """The page of these models on a free port."""
-    with LookServer(api(*models, text=text, pair=pair)) as server:
+    with LookServer(api(*models, **defaults)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield server
@@ -94,8 +94,15 @@ def open_look(open_url: OpenPage) -> Iterator[OpenPage]:
     """Open the page of one model or several at a hash, ready."""
     with contextlib.ExitStack() as stack:
 
-        def open_page(*models: Model, hash: str = "", text: str = TEXT, pair: str | None = None, **more: Any) -> Any:
-            server = stack.enter_context(serving(*models, text=text, pair=pair))
+        def open_page(
+            *models: Model,
+            hash: str = "",
+            text: str = TEXT,
+            pair: str | None = None,
+            data: Path | None = None,
+            **more: Any,
+        ) -> Any:
+            server = stack.enter_context(serving(*models, text=text, pair=pair, data=data))
             page = open_url(server.url + hash, **more)
             page.wait_for_selector("main[data-ready]")
             page.server = server

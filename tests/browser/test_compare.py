@@ -14,7 +14,7 @@ def test_two_models(open_look: OpenPage) -> None:
     other = transformer("tiny-bert", seed=7, heads={"pooled": 0, "sequence": 3})
     page = open_look(KINDS["classifier"](), other, hash="#view=compare&layer=1&heads=0")
     assert page.locator("canvas.map").count() == 2
-    values = unpacked(api_answer(page, "difference", text=TEXT, part="encoder")["difference"]).flatten().tolist()
+    values = unpacked(api_answer(page, "difference", text=TEXT)["difference"]).flatten().tolist()
     drawn = page.eval_on_selector_all(".heat [data-value]", "all => all.map(e => +e.dataset.value)")
     assert drawn == pytest.approx(values, abs=1e-4)
     ready(page, lambda: page.click(".heat [data-value] >> nth=5"))

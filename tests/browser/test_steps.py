@@ -34,7 +34,7 @@ def test_hands_turn_with_the_position(open_look: OpenPage) -> None:
 def test_a_changed_word(open_look: OpenPage) -> None:
     page = open_look(KINDS["classifier"](), hash="#view=steps&token=2", width=390)
     page.fill("#change-word", "film")
-    ready(page, lambda: page.click("text=Compare"))
+    ready(page, lambda: page.click("button:text-is('Compare')"))
     values = page.eval_on_selector_all(".heat .cell", "all => all.map(e => +e.dataset.value)")
     assert max(values) > 0
     assert "Answer" in page.inner_text("main")

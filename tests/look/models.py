@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import regard
@@ -62,10 +63,10 @@ def look_input(text: str = TEXT, pair: str | None = None, **more: Any) -> LookIn
     return LookInput(text, pair, **more)
 
 
-def session(*models: Model, text: str = TEXT, pair: str | None = None) -> LookSession:
+def session(*models: Model, text: str = TEXT, pair: str | None = None, data: Path | None = None) -> LookSession:
     named = [(f"model {number}", model) for number, model in enumerate(models)]
-    return LookSession(named, LookDefaults(text, pair))
+    return LookSession(named, LookDefaults(text, pair, data=data))
 
 
-def api(*models: Model, text: str = TEXT, pair: str | None = None) -> LookApi:
-    return LookApi(session(*models, text=text, pair=pair))
+def api(*models: Model, **defaults: Any) -> LookApi:
+    return LookApi(session(*models, **defaults))

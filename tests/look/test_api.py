@@ -80,5 +80,11 @@ def test_errors_are_words(encoder: LookApi, path: str, body: bytes, status: int,
     assert answer["error_type"]
 
 
+def test_the_page_asks_where_words_are_no_errors(encoder: LookApi) -> None:
+    response = encoder.handle("POST", "/view/map", b'{"text": "a", "layer": 9}')
+    assert response.status == 200
+    assert "layer 9 does not exist" in json.loads(response.body)["error"]
+
+
 def test_other_methods(encoder: LookApi) -> None:
     assert encoder.handle("DELETE", "/api/read").status == 405

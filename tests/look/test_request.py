@@ -19,7 +19,7 @@ def test_fields() -> None:
     assert fields.span("rows") == (1, 4)
     assert fields.span("columns") is None
     assert fields.pairs("off") == [(1, 0)]
-    assert fields.input() == LookInput("a")
+    assert fields.input() == LookInput("a", off=((1, 0),))
     assert fields.texts("others") == []
 
 

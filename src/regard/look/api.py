@@ -24,6 +24,7 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+API, VIEW = "/api/", "/view/"
 JSON_TYPE = "application/json; charset=utf-8"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -47,7 +48,11 @@ class LookResponse:
 
 
 class LookApi:
-    """Answers the requests of the page for one session."""
+    """Answers the requests of the page for one session.
+
+    `/api/NAME` and `/view/NAME` are the same, but for the status of an answer in words ("this model has no heads"):
+    the page asks under `/view/`, where it is 200, because browsers report any other as an error of the page.
+    """
 
     def __init__(self, session: LookSession) -> None:
         self.session = session
@@ -55,14 +60,15 @@ class LookApi:
     def handle(self, method: str, path: str, body: bytes = b"") -> LookResponse:
         """One request; an error is a JSON object with `error`, in words, and `error_type`."""
         try:
-            if method == "GET" and not path.startswith("/api/"):
+            prefix = next((prefix for prefix in (API, VIEW) if path.startswith(prefix)), None)
+            if method == "GET" and prefix is None:
                 return page_file(path)
             if method not in ("GET", "POST"):
                 return failure(405, f"{method} is not a method of this page; use GET or POST.", "MethodNotAllowed")
-            values = self.answer(path.removeprefix("/api/"), _body(body))
+            values = self.answer(path.removeprefix(prefix or ""), _body(body))
             return LookResponse(200, JSON_TYPE, _json(values))
         except RegardError as error:
-            return failure(400, str(error), type(error).__name__)
+            return failure(200 if path.startswith(VIEW) else 400, str(error), type(error).__name__)
         except LookupError as error:
             return failure(404, str(error.args[0]), "NotFound")
         except (MemoryError, RuntimeError) as error:

@@ -5,8 +5,10 @@ Shapes: N tokens, H heads, G key-value heads, K head width, T queries, S keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +24,7 @@ from regard.model.transformer import Stack, Transformer
 from regard.predict.inputs import check_encoding
 from regard.predict.model import Model
 from regard.ragged import Ragged
-from regard.tasks.translate import Translate
+from regard.tasks.translate import LONGER, MORE, Translate
 from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
@@ -38,6 +40,16 @@ class LookInput:
     pair: str | None = None
     target: str | None = None  # the text of the decoder; the model's own translation if None
     window: int = 0
+    off: tuple[tuple[int, int], ...] = ()  # heads that are switched off, as (layer from 1, head from 0)
+    skipped: tuple[int, ...] = ()  # layers that are switched off
+    off_part: str = ""  # the part these belong to; the network's only one if empty
+
+    @property
+    def off_stack(self) -> dict[str, Any]:
+        """The part as `Model.ablate` names it."""
+        if self.off_part == "cross":
+            return {"stack": "decoder", "cross": True}
+        return {"stack": self.off_part or "main"}
 
 
 @dataclass(frozen=True)
@@ -123,9 +135,24 @@ def part_names(model: Model) -> tuple[str, ...]:
     return (config.kind,)
 
 
+@contextmanager
+def switched_off(model: Model, request: LookInput) -> Iterator[None]:
+    """Run the network without the heads and layers that a request switches off."""
+    if not request.off and not request.skipped:
+        yield
+        return
+    with model.ablate(request.off, layers=request.skipped, **request.off_stack):
+        yield
+
+
 @torch.no_grad()
 def read_text(model: Model, request: LookInput) -> Reading:
     """Run the network once on a text and record what every attention is computed from."""
+    with switched_off(model, request):
+        return _read(model, request)
+
+
+def _read(model: Model, request: LookInput) -> Reading:
     if model.config.kind == "encoder-decoder":
         return _read_translation(model, request)
     tokenizer = model.require_tokenizer()
@@ -238,7 +265,7 @@ def _target_ids(model: Model, request: LookInput, source: list[int]) -> tuple[st
         ids = list(output.encode(request.target).ids)
         check_encoding(output.encode(request.target), "the translation", model.config.output_vocabulary)
         return request.target, ids[:MAX_TARGET]
-    limit = min(MAX_TARGET, model.config.max_tokens or MAX_TARGET)
+    limit = min(MAX_TARGET, model.config.max_tokens or MAX_TARGET, LONGER * len(source) + MORE)
     best = model.writer.continuations([source], {"max_tokens": limit, "beams": 1})[0][0]
     return best.text, list(best.ids) or [0]
 

@@ -78,7 +78,15 @@ class Fields:
         text = self.text("text", "")
         if not text.strip():
             raise InputError("the text is empty. Write a sentence into the field at the top.")
-        return LookInput(text, self.optional_text("pair"), self.optional_text("target"), self.number("window", 0))
+        return LookInput(
+            text,
+            self.optional_text("pair"),
+            self.optional_text("target"),
+            self.number("window", 0),
+            tuple(self.pairs("off")),
+            tuple(self.numbers("skipped") or ()),
+            self.text("off_part", ""),
+        )
 
 
 def _shown(value: object) -> str:

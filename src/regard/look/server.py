@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from regard.errors import InputError
-from regard.look.api import HEADERS, MAX_BODY, LookApi, LookResponse, failure
+from regard.look.api import API, HEADERS, MAX_BODY, VIEW, LookApi, LookResponse, failure
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 COOKIE = "regard_token"
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             return "the address needs its token; open it as the command printed it."
         if origin is not None and origin != f"http://{host}":
             return "another site asked for this; only the page itself may."
-        is_link = self.headers.get("Sec-Fetch-Mode") == "navigate" and not self.path.startswith("/api/")
+        is_link = self.headers.get("Sec-Fetch-Mode") == "navigate" and not self.path.startswith((API, VIEW))
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not is_link:
             return "another site asked for this; only the page itself may."
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from regard.config import ModelConfig, RecurrentConfig
 from regard.errors import InputError
+from regard.look.jobs import Jobs
 from regard.look.reading import LookInput, Reading, part_names, read_text
 from regard.predict.model import Model
 
@@ -34,11 +35,13 @@ class LookSession:
 
     models: Sequence[tuple[str, Model]]
     defaults: LookDefaults = field(default_factory=LookDefaults)
+    may_write: bool = True  # whether the page may save a model
 
     def __post_init__(self) -> None:
         if not self.models:
             raise InputError("no model was given to look at.")
         self.lock = threading.RLock()
+        self.jobs = Jobs()
         self._readings: OrderedDict[tuple[int, LookInput], Reading] = OrderedDict()
 
     def model(self, number: int) -> Model:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.look.models import KINDS, TEXT, look_input, session, transformer
+from tests.look.models import KINDS, TEXT, session, transformer
 
+from regard.config import AttentionConfig
 from regard.errors import InputError
 from regard.look.arrays import unpacked
 from regard.look.request import Fields
 from regard.look.views.compare import difference
+
+FEWER = AttentionConfig(heads=2)
 
 
 def test_a_model_does_not_differ_from_itself() -> None:
@@ -35,5 +38,10 @@ def test_models_that_cannot_be_compared() -> None:
     with pytest.raises(InputError, match="different tokens"):
         difference(session(KINDS["encoder"](), KINDS["gpt2"]()), Fields({"text": TEXT}))
     with pytest.raises(InputError, match="do not correspond"):
-        difference(session(KINDS["encoder"](), KINDS["albert"]()), Fields({"text": TEXT}))
-    assert look_input().text == TEXT
+        difference(session(KINDS["encoder"](), transformer("tiny-bert", attention=FEWER)), Fields({"text": TEXT}))
+
+
+def test_models_of_different_depth_share_their_first_layers() -> None:
+    answer = difference(session(KINDS["encoder"](), transformer("tiny-bert", layers=3)), Fields({"text": TEXT}))
+    assert answer["difference"]["shape"][0] == 2
+    assert "the first 2 are compared" in answer["notices"][0]

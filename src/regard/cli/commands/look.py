@@ -35,6 +35,9 @@ class LookCommand:
         None
     )
     compare: Annotated[str | None, arg(help="Second model, shown beside the first.", metavar="MODEL")] = None
+    data: Annotated[
+        Path | None, arg(help="Labeled data for the views over a data set: words, heads, faithfulness.", metavar="FILE")
+    ] = None
     port: Annotated[int, arg(help="Port of the page; 0 is any free one.")] = 0
     host: Annotated[str, arg(help="Address to answer on; others than 127.0.0.1 need the token that is printed.")] = (
         "127.0.0.1"
@@ -47,8 +50,10 @@ class LookCommand:
 def run(command: LookCommand) -> None:
     if command.text is not None and not command.text.strip():
         raise UsageError("TEXT is empty. Give a sentence, or leave it out.")
+    if command.data is not None and not command.data.exists():
+        raise UsageError(f"--data {command.data}: there is no such file or folder.")
     from regard.look.api import LookApi
-    from regard.look.server import LookServer
+    from regard.look.server import LOCAL, LookServer
     from regard.look.session import LookDefaults, LookSession
     from regard.predict import load
 
@@ -56,8 +61,9 @@ def run(command: LookCommand) -> None:
     models = [(_short(name), load(name, device=command.device)) for name in names]
     for _, model in models:
         model.require_tokenizer()
-    defaults = LookDefaults(command.text or EXAMPLE, command.pair, command.target)
-    _serve(LookServer(LookApi(LookSession(models, defaults)), host=command.host, port=command.port), command)
+    defaults = LookDefaults(command.text or EXAMPLE, command.pair, command.target, command.data)
+    session = LookSession(models, defaults, may_write=command.host in LOCAL)
+    _serve(LookServer(LookApi(session), host=command.host, port=command.port), command)
 
 
 def _short(name: str) -> str:

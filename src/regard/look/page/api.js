@@ -21,7 +21,7 @@ function canonical(value) {
 async function fetched(path, body) {
   let response;
   try {
-    response = await fetch(`api/${path}`, { method: "POST", body, headers: { "Content-Type": "application/json" } });
+    response = await fetch(`view/${path}`, { method: "POST", body, headers: { "Content-Type": "application/json" } });
   } catch {
     throw new Error("The program behind this page has stopped. Start it again: regard look MODEL.");
   }
@@ -47,6 +47,9 @@ export function request(path, values = {}) {
   }
   return answers.get(key);
 }
+
+// The same without keeping the answer: for work that goes on, and for what changes something.
+export const fresh = (path, values = {}) => (embedded ? request(path, values) : fetched(path, canonical(values)));
 
 // The text that is looked at, as every request names it.
 export const input = (more = {}) => ({ text: state.text, pair: state.pair, target: state.target,

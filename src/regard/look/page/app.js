@@ -6,9 +6,14 @@ import { restore, set, state, subscribe } from "./store.js";
 import { answerBox } from "./answer.js";
 import * as heads from "./view_heads.js";
 import * as steps from "./view_steps.js";
+import * as why from "./view_why.js";
+import * as lens from "./view_lens.js";
+import * as whatif from "./view_whatif.js";
+import * as meaning from "./view_meaning.js";
+import * as reasons from "./view_reasons.js";
 import * as compare from "./view_compare.js";
 
-const VIEWS = [heads, steps, compare];
+const VIEWS = [heads, steps, why, lens, whatif, meaning, reasons, compare];
 const ids = (view) => `tab-${view.id}`;
 let page = null;
 let ticket = 0;
@@ -36,7 +41,7 @@ function field(label, name, rows) {
 }
 
 function submit() {
-  const values = { token: -1, key: -1, window: 0 };
+  const values = { token: -1, key: -1, window: 0, changed: "", edit: -1, aim: "" };
   for (const area of document.querySelectorAll("#head textarea")) values[area.name] = area.value.trim();
   set(values);
 }

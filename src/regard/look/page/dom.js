@@ -37,7 +37,10 @@ export function number(value, digits = 3) {
   return value.toFixed(size >= 100 ? 1 : digits).replace("-", "−");
 }
 
-export const percent = (value) => `${(100 * value).toFixed(value >= 0.9995 || value < 0.0005 ? 0 : 1)} %`;
+export function percent(value) {
+  if (value > 0 && value < 0.0005) return "<0.1 %";
+  return `${(100 * value).toFixed(value >= 0.9995 || value === 0 ? 0 : 1)} %`;
+}
 
 export function bar(value, largest, kind = "c0") {
   const width = largest > 0 ? Math.min(100, (100 * Math.abs(value)) / largest) : 0;

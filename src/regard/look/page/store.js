@@ -1,10 +1,11 @@
 // What is selected, once for all views. It is the hash of the address: a copied link restores the view.
 
-const NUMBERS = new Set(["layer", "token", "key", "window", "model"]);
+const NUMBERS = new Set(["layer", "token", "key", "window", "model", "edit"]);
 const LISTS = new Set(["heads"]);
 const listeners = new Set();
 export const defaults = { view: "heads", mode: "lines", text: "", pair: "", target: "", part: "", layer: 0, heads: [],
-  token: -1, key: -1, window: 0, change: "" };
+  token: -1, key: -1, window: 0, change: "",
+  changed: "", edit: -1, off: "", skipped: "", aim: "", word: "", sentences: "", at: "" };
 export const state = { ...defaults };
 
 function parse(hash) {

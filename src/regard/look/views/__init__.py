@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.look.request import Fields
 from regard.look.session import LookSession
-from regard.look.views import attention, compare, steps
+from regard.look.views import attention, compare, data_set, inside, steps, what_if, why
 
 VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "read": attention.read,
@@ -19,4 +19,11 @@ VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "positions": steps.positions,
     "change": steps.change,
     "difference": compare.difference,
+    "methods": why.methods,
+    "explain": why.explain,
+    "lens": inside.lens,
+    "meaning": inside.meaning,
+    "counterfactuals": what_if.counterfactuals,
+    "save": what_if.save,
+    "job": data_set.job,
 }

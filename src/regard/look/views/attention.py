@@ -11,7 +11,7 @@ from regard.errors import InputError
 from regard.look.answer import answer_of
 from regard.look.arrays import packed, rounded
 from regard.look.heads import check_heads, grid_maps, mask_of, pair_products, weight_map
-from regard.look.reading import AttentionPart, Reading, ShownToken
+from regard.look.reading import AttentionPart, Reading, ShownToken, switched_off
 from regard.look.request import Fields
 from regard.look.session import LookSession
 
@@ -37,7 +37,10 @@ def read(session: LookSession, fields: Fields) -> dict[str, Any]:
 
 def answer(session: LookSession, fields: Fields) -> dict[str, Any]:
     """What the model answers."""
-    return asdict(answer_of(session.model(fields.number("model", 0)), fields.input()))
+    model = session.model(fields.number("model", 0))
+    request = fields.input()
+    with switched_off(model, request):
+        return asdict(answer_of(model, request))
 
 
 def grid(session: LookSession, fields: Fields) -> dict[str, Any]:

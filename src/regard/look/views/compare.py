@@ -27,7 +27,13 @@ def difference(session: LookSession, fields: Fields) -> dict[str, Any]:
     part = fields.optional_text("part")
     one, two = first.part(part), second.part(part)
     _check_same(one, two)
+    notices = []
+    if one.depth != two.depth:
+        notices.append(
+            f"The models have {one.depth} and {two.depth} layers; the first {min(one.depth, two.depth)} are compared."
+        )
     return {
+        "notices": notices,
         "difference": packed(head_differences(one, two)),
         "states": _cosines(session, first, second),
     }
@@ -38,8 +44,7 @@ def head_differences(one: AttentionPart, two: AttentionPart) -> Tensor:
     rows = []
     for layer in range(1, min(one.depth, two.depth) + 1):
         here, there = weight_map(one, layer).values_HTS, weight_map(two, layer).values_HTS
-        heads = min(len(here), len(there))
-        rows.append((here[:heads] - there[:heads]).abs().sum(-1).mean(-1) / 2)
+        rows.append((here - there).abs().sum(-1).mean(-1) / 2)
     return torch.stack(rows)
 
 
@@ -47,10 +52,10 @@ def _check_same(one: AttentionPart, two: AttentionPart) -> None:
     names = [[token.token for token in part.queries + part.keys] for part in (one, two)]
     if names[0] != names[1]:
         raise InputError("the two models split this text into different tokens, so their heads cannot be compared.")
-    if (one.depth, one.heads) != (two.depth, two.heads):
+    if one.heads != two.heads:
         raise InputError(
-            f"the models have {one.depth} × {one.heads} and {two.depth} × {two.heads} layers × heads, so their heads "
-            "do not correspond. Both maps above can be chosen freely."
+            f"the models have {one.heads} and {two.heads} heads in a layer, so their heads do not correspond. Both "
+            "maps above can be chosen freely."
         )
     if len(one.queries) > MAX_TOKENS:
         raise InputError(f"this text has {len(one.queries)} tokens; heads are compared up to {MAX_TOKENS}.")
@@ -64,6 +69,6 @@ def _cosines(session: LookSession, first: Reading, second: Reading) -> list[floa
         return None
     if pairs[0][0].shape != pairs[1][0].shape:
         return None
-    cosines = [torch.cosine_similarity(a, b, dim=-1).mean() for a, b in zip(*pairs, strict=True)]
+    cosines = [torch.cosine_similarity(a, b, dim=-1).mean() for a, b in zip(*pairs, strict=False)]
     values: list[float] = rounded(torch.stack(cosines))
     return values
