@@ -53,6 +53,12 @@ def test_seeds_widen_the_interval() -> None:
     assert result.pairs[0].p_randomization is None
 
 
+def test_two_different_seeds_give_no_impossible_score() -> None:
+    spread = [right(chance, seed) for seed, chance in enumerate((0.6, 0.95))]
+    score = compare_tables({"two": spread, "one": [right(0.8, 9)]}, "accuracy", resamples=2000).scores["two"]
+    assert (score.low, score.high) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("units", "rows", "words"),
     [

@@ -78,7 +78,8 @@ def model_score(
     """The mean score over the seeds of a model; its interval is from the choice of rows and of seeds."""
     values = np.array([table.value(metric) for table in tables])
     noise, _ = seed_noise([values], resamples=sampled.shape[1], seed=seed)
-    return expanded_interval(float(values.mean()), sampled.mean(0) + noise, units)
+    possible = np.clip(sampled.mean(0) + noise, *tables[0].score(metric).limits)
+    return expanded_interval(float(values.mean()), possible, units)
 
 
 def too_few(units: int, rows: int) -> str | None:

@@ -217,6 +217,8 @@ class ComparisonPlan:
             notes.append(f"{', '.join(ignored)}: not for {' and '.join(fitted)}, fitted at once without training steps")
         if self.seeds == 1 and any(spec.kind != LOADED for spec in self.specs):
             notes.append("one seed: verdicts are about these trained models; --seeds 3 also counts how trainings vary")
+        if self.seeds == 2 and any(spec.kind != LOADED for spec in self.specs):
+            notes.append("two seeds: how trainings vary is hardly known, so intervals are wide; use --seeds 3 or more")
         if uses > 1 and self.data.test_source == OWN_FILE:
             notes.append(f"the test rows were used {uses} times; the more often, the more the best score is luck")
         return tuple(notes)

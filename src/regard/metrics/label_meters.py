@@ -135,7 +135,10 @@ class LabelMeter:
             one_hot = [_one_hot(labels, len(self.names)) for labels in (predicted, gold)]
             features += [one_hot[0] * one_hot[1], *one_hot]
             columns = tuple(range(2, 2 + 3 * len(self.names)))
-            scores |= {name: RowScore(columns, _of_sums(of)) for name, of in self._statistics.items()}
+            scores |= {
+                name: RowScore(columns, _of_sums(of), limits=(-1.0 if name == "mcc" else 0.0, 1.0))
+                for name, of in self._statistics.items()
+            }
         if self.main in scores:
             scores = {self.main: scores[self.main], **scores}
         return joined([RowTable(np.hstack(features), scores), *self._custom.row_tables()])

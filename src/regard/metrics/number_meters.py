@@ -22,7 +22,7 @@ from regard.metrics.confidence import (
     spearman_derivatives,
     spearman_interval,
 )
-from regard.metrics.paired.rows import RowScore, RowTable, joined
+from regard.metrics.paired.rows import AT_LEAST_0, NO_LIMITS, RowScore, RowTable, joined
 from regard.metrics.registry import CustomScores
 from regard.metrics.scores import explained_variance, mae, mse, pearson, r2, ratio, spearman
 
@@ -85,11 +85,13 @@ class NumberMeter:
         columns = [x, y, x * x, y * y, x * y, one, error**2, np.abs(error), theirs - theirs.mean(), moves]
         columns.append(columns[8] ** 2)
         scores = {
-            "pearson": RowScore((0, 1, 2, 3, 4, 5), _pearson),
-            "spearman": RowScore((9,), lambda sums: np.clip(rank_value + sums[0], -1, 1), swappable=False),
-            "mse": RowScore((6, 5), higher_is_better=False),
-            "mae": RowScore((7, 5), higher_is_better=False),
-            "r2": RowScore((6, 8, 10, 5), _r2),
+            "pearson": RowScore((0, 1, 2, 3, 4, 5), _pearson, limits=(-1.0, 1.0)),
+            "spearman": RowScore(
+                (9,), lambda sums: np.clip(rank_value + sums[0], -1, 1), swappable=False, limits=(-1.0, 1.0)
+            ),
+            "mse": RowScore((6, 5), higher_is_better=False, limits=AT_LEAST_0),
+            "mae": RowScore((7, 5), higher_is_better=False, limits=AT_LEAST_0),
+            "r2": RowScore((6, 8, 10, 5), _r2, limits=(-np.inf, 1.0)),
         }
         table = RowTable(np.stack(columns, axis=1), {self.main: scores[self.main], **scores})
         return joined([table, *self._custom.row_tables()])
@@ -146,9 +148,8 @@ class MeanMeter:
         self._replicates.keep_rows()
 
     def row_table(self) -> RowTable:
-        return RowTable(
-            self._replicates.all_rows(), {self.main: RowScore((0, 1), higher_is_better=self.higher_is_better)}
-        )
+        score = RowScore((0, 1), higher_is_better=self.higher_is_better, limits=NO_LIMITS)
+        return RowTable(self._replicates.all_rows(), {self.main: score})
 
     def scores(self) -> dict[str, Score]:
         require_rows(self._replicates.totals()[1])
@@ -193,7 +194,10 @@ class PerplexityMeter:
             statistics["word_perplexity"] = (0, 3), _perplexity
         if characters:
             statistics["bits_per_character"] = (0, 2), _bits
-        scores = {name: RowScore(columns, of, higher_is_better=False) for name, (columns, of) in statistics.items()}
+        scores = {
+            name: RowScore(columns, of, higher_is_better=False, limits=AT_LEAST_0)
+            for name, (columns, of) in statistics.items()
+        }
         return RowTable(rows, scores)
 
     def scores(self) -> dict[str, Score]:

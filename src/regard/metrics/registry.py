@@ -45,7 +45,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.metrics.confidence import Replicates, Score, mean
-from regard.metrics.paired.rows import RowScore, RowTable
+from regard.metrics.paired.rows import NO_LIMITS, RowScore, RowTable
 from regard.metrics.scores import LabelCounts
 
 COUNT_KINDS = ("label", "labels")  # of metrics from counts
@@ -215,7 +215,7 @@ class CustomScores:
         """One for each metric."""
         better = {metric.name: metric.higher_is_better for metric in self.metrics}
         return [
-            RowTable(sums.all_rows(), {name: RowScore((0, 1), higher_is_better=better[name])})
+            RowTable(sums.all_rows(), {name: RowScore((0, 1), higher_is_better=better[name], limits=NO_LIMITS)})
             for name, sums in self._sums.items()
         ]
 

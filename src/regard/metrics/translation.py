@@ -66,7 +66,8 @@ class TranslationMeter:
 
     def row_table(self) -> RowTable:
         scores = {
-            name: RowScore(tuple(range(cut.start, cut.stop)), _statistic(name)) for name, cut in self._cuts.items()
+            name: RowScore(tuple(range(cut.start, cut.stop)), _statistic(name), limits=(0.0, 100.0))
+            for name, cut in self._cuts.items()
         }
         return joined([RowTable(self._replicates.all_rows(), scores), *self._custom.row_tables()])
 

@@ -116,3 +116,14 @@ def test_groups_are_added_up() -> None:
     assert group_sums(np.array([[1.0], [2.0], [3.0]]), numbers).tolist() == [[4.0], [2.0]]
     with pytest.raises(InputError, match="2 groups were given for 3 rows"):
         group_sums(np.ones((3, 1)), [0, 1])
+
+
+@pytest.mark.parametrize("number", range(len(meters())))
+def test_every_value_lies_within_its_limits(number: int) -> None:
+    meter, rows = meters()[number]
+    meter.keep_rows()
+    for row in rows:
+        meter.add(*row)
+    table = row_table(meter)
+    for name, score in table.scores.items():
+        assert score.limits[0] <= table.value(name) <= score.limits[1]

@@ -17,6 +17,8 @@ from regard.errors import InputError, did_you_mean
 from regard.metrics.confidence import Statistic, mean
 
 Numbers = NDArray[np.float64]
+NO_LIMITS = (-np.inf, np.inf)
+AT_LEAST_0 = (0.0, np.inf)
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class RowScore:
 
     swappable: whether two models can exchange their rows, as approximate randomization does. The linear approximation
         of Spearman's correlation cannot.
+    limits: the lowest and the highest possible value.
     """
 
     columns: tuple[int, ...]
     statistic: Statistic = mean
     swappable: bool = True
     higher_is_better: bool = True
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
