@@ -44,8 +44,10 @@ class ForwardContext:
 class AttentionKernel(nn.Module):
     """The attention kernel as a module, so that its inputs and outputs can be hooked by name."""
 
+    kernel = "auto"  # the name of a kernel, for batches for which another one than the fastest is to be used
+
     def forward(self, q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-        return attend(q_NHK, k_MGK, v_MGK, call)
+        return attend(q_NHK, k_MGK, v_MGK, call, kernel=self.kernel if call.can_fuse else "auto")
 
 
 class Attention(nn.Module):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.data.batching.sequences import token_batches
 from regard.errors import NotFinite
 from regard.look.explain.tokenized import InputSequence, TokenizedText
+from regard.model.attention import AttentionKernel
 from regard.model.network import Network
 from regard.ragged import Ragged
 
@@ -74,6 +75,23 @@ class VariantBatch:
     positions_BP: Tensor  # flat, in the batch that has the output
 
     @classmethod
+    def equal(cls, sequence: InputSequence, ids_BS: Tensor, positions: Sequence[int]) -> VariantBatch:
+        """Variants of one sequence that are all as long as itself. `ids_BS`: of the encoder, then of the decoder."""
+        count, rows, device = len(sequence.ids), len(ids_BS), ids_BS.device
+        segments = None
+        if sequence.segments is not None:
+            segments = torch.tensor(sequence.segments, device=device).repeat(rows)
+        tokens = Ragged.from_flat(ids_BS[:, :count].flatten(), [count] * rows, segments=segments)
+        decoder = None
+        length = count
+        if sequence.decoder_ids is not None:
+            length = len(sequence.decoder_ids)
+            decoder = Ragged.from_flat(ids_BS[:, count:].flatten(), [length] * rows)
+        local_P = torch.tensor(list(positions), dtype=torch.int64, device=device)
+        first_B1 = torch.arange(rows, device=device).unsqueeze(1) * length
+        return cls(tokens, decoder, local_P + first_B1)
+
+    @classmethod
     def of(cls, variants: Sequence[Variant], device: torch.device) -> VariantBatch:
         segments = [one.segments for one in variants if one.segments is not None]
         tokens = Ragged.of([one.ids for one in variants], segments=segments or None).to(device)
@@ -124,8 +142,29 @@ class Scorer:
     @torch.no_grad()
     def erased_values(self, erased_BT: Erased) -> Tensor:
         """(B, C) what the target reads with these tokens erased."""
+        if self.mask is not None:
+            return self._masked_values(torch.from_numpy(erased_BT).to(self.device), self.mask)
         variants = [[self._variant(one, row_T) for one in self.text.sequences] for row_T in erased_BT]
         return target_values(self.network, self.text, self.target, variants)
+
+    def _masked_values(self, erased_BT: Tensor, mask: int) -> Tensor:
+        """The same for sequences in which tokens are masked, so that all are equally long."""
+        total_BC: Tensor | None = None
+        for sequence in self.text.sequences:
+            ids_S = torch.tensor(sequence.ids, device=self.device)
+            index_S = torch.tensor(sequence.index, device=self.device)
+            parts = []
+            for some_BT in erased_BT.split(max(1, tokens_at_once(self.device, BATCH_TOKENS) // len(ids_S))):
+                ids_BS = torch.where(some_BT[:, index_S], mask, ids_S)
+                batch = VariantBatch.equal(sequence, ids_BS, self.target.positions)
+                with for_equal_lengths(self.network):
+                    parts.append(batch.read(self.network, self.target))
+            values_BC = torch.cat(parts) / len(self.text.sequences)
+            total_BC = values_BC if total_BC is None else total_BC + values_BC
+        assert total_BC is not None
+        if not bool(total_BC.isfinite().all()):
+            raise NotFinite("this text")
+        return total_BC
 
     def erased_scores(self, erased_BT: Erased) -> NDArray[np.float64]:
         """(B,) the score with these tokens erased."""
@@ -195,11 +234,30 @@ class Scorer:
 
     def score_vectors(self, sequence: InputSequence, x_BSE: Tensor) -> Tensor:
         """(B,) the score of a sequence with these token embeddings, for gradients."""
-        single = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, self.target.positions)
-        batch = VariantBatch.of([single] * len(x_BSE), self.device)
+        ids_S = torch.tensor(sequence.all_ids, device=self.device)
+        batch = VariantBatch.equal(sequence, ids_S.repeat(len(x_BSE), 1), self.target.positions)
         count = len(sequence.ids)
-        with replaced_vectors(self.network, batch, x_BSE[:, :count].flatten(0, 1), x_BSE[:, count:].flatten(0, 1)):
+        encoder_ME, decoder_NE = x_BSE[:, :count].flatten(0, 1), x_BSE[:, count:].flatten(0, 1)
+        with for_equal_lengths(self.network), replaced_vectors(self.network, batch, encoder_ME, decoder_NE):
             return self.target.score(batch.read(self.network, self.target))
+
+
+def tokens_at_once(device: torch.device, on_cpu: int) -> int:
+    """Tokens of a batch: more on a GPU."""
+    return on_cpu if device.type == "cpu" else 8 * on_cpu
+
+
+@contextmanager
+def for_equal_lengths(network: nn.Module) -> Iterator[None]:
+    """Let the attention of a network on a GPU use the kernel for sequences of equal length, which needs no compiler."""
+    kernels = [module for module in network.modules() if isinstance(module, AttentionKernel)]
+    try:
+        for module in kernels:
+            module.kernel = "grouped"
+        yield
+    finally:
+        for module in kernels:
+            module.kernel = "auto"
 
 
 def embedding_modules(network: Network) -> list[nn.Embedding]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from regard.look.explain.linearized import constants, linearized, with_gradients
 from regard.look.explain.methods.method import Attribution, Method, MethodOptions, needs_attention
-from regard.look.explain.scorer import Scorer, Variant, VariantBatch
+from regard.look.explain.scorer import Scorer, Variant, VariantBatch, for_equal_lengths
 from regard.look.explain.tokenized import InputSequence
 from regard.model.network import Network
 
@@ -56,7 +56,13 @@ def decompose(scorer: Scorer, sequence: InputSequence) -> tuple[Tensor, float]:
     variant = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, target.positions)
     batch = VariantBatch.of([variant], scorer.device)
     added = constants(network)
-    with torch.enable_grad(), with_gradients(added), linearized(network), input_vectors(network) as vectors:
+    with (
+        torch.enable_grad(),
+        with_gradients(added),
+        for_equal_lengths(network),
+        linearized(network),
+        input_vectors(network) as vectors,
+    ):
         score = target.linear_score(batch.read(network, target)).sum()
         gradients = torch.autograd.grad(score, [*vectors, *added], allow_unused=True)
     parts = [

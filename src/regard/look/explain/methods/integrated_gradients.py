@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.look.explain.methods.method import Attribution, Floats, Method, MethodOptions, needs_gradients
-from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer
+from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer, tokens_at_once
 from regard.look.explain.tokenized import InputSequence
 
 FIRST_STEPS, MOST_STEPS = 16, 512
@@ -35,7 +35,7 @@ def path_gradients(scorer: Scorer, sequence: InputSequence, start_SE: Tensor, en
     """(S, E) the mean gradient on the straight path."""
     points, weights = quadrature(steps)
     total_SE = torch.zeros_like(end_SE, dtype=torch.float64)
-    at_once = max(1, GRADIENT_TOKENS // len(end_SE))
+    at_once = max(1, tokens_at_once(end_SE.device, GRADIENT_TOKENS) // len(end_SE))
     for first in range(0, steps, at_once):
         some = slice(first, first + at_once)
         alpha_B11 = torch.tensor(points[some], dtype=end_SE.dtype, device=end_SE.device).view(-1, 1, 1)

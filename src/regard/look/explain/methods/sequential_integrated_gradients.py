@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.look.explain.methods.integrated_gradients import quadrature
 from regard.look.explain.methods.method import Attribution, Floats, Method, MethodOptions, needs_gradients
-from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer
+from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer, tokens_at_once
 from regard.look.explain.tokenized import InputSequence
 
 STEPS = 4
@@ -39,7 +39,7 @@ def _sequence_scores(scorer: Scorer, sequence: InputSequence, words_WS: Tensor, 
     change_SE = end_SE - scorer.baseline_vectors(sequence, end_SE)
     points, weights = (torch.tensor(values, device=end_SE.device) for values in quadrature(steps))
     total_S = torch.zeros(len(end_SE), dtype=torch.float64, device=end_SE.device)
-    at_once = max(1, GRADIENT_TOKENS // (len(end_SE) * steps))
+    at_once = max(1, tokens_at_once(end_SE.device, GRADIENT_TOKENS) // (len(end_SE) * steps))
     for some_WS in words_WS.split(at_once):
         masked_BS = some_WS.repeat_interleave(steps, 0)
         rest_B = (1 - points).repeat(len(some_WS)).to(end_SE.dtype)
