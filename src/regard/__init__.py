@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     )
     from regard.evaluation import Evaluation, evaluate
     from regard.export.onnx_files import OnnxExport
+    from regard.look.dataset.faithfulness import faithfulness
+    from regard.look.dataset.head_importance import head_importance
+    from regard.look.dataset.word_importance import word_importance
+    from regard.look.explain.explanation import Explanation
+    from regard.look.lens import Lens
     from regard.predict import Model, create, load
     from regard.predict.export_folder import export_onnx
     from regard.predict.search.search_file import search
@@ -61,10 +66,12 @@ __all__ = [
     "EngineWarning",
     "EntitiesAnswer",
     "Evaluation",
+    "Explanation",
     "FolderError",
     "InputError",
     "LabelAnswer",
     "LabelsAnswer",
+    "Lens",
     "Lora",
     "MissingExtra",
     "Model",
@@ -91,11 +98,14 @@ __all__ = [
     "cross_validate",
     "evaluate",
     "export_onnx",
+    "faithfulness",
+    "head_importance",
     "load",
     "pretrain",
     "search",
     "search_settings",
     "train",
+    "word_importance",
 ]
 
 # The module of each public name. It is imported when the name is first used, so that `import regard` needs no torch.
@@ -107,10 +117,12 @@ _HOMES = {
     "EngineWarning": "regard.errors",
     "EntitiesAnswer": "regard.tasks.tag",
     "Evaluation": "regard.evaluation",
+    "Explanation": "regard.look.explain.explanation",
     "FolderError": "regard.errors",
     "InputError": "regard.errors",
     "LabelAnswer": "regard.tasks.classify",
     "LabelsAnswer": "regard.tasks.classify",
+    "Lens": "regard.look.lens",
     "Lora": "regard.training.settings",
     "MissingExtra": "regard.errors",
     "Model": "regard.predict",
@@ -136,11 +148,14 @@ _HOMES = {
     "cross_validate": "regard.selection.folds",
     "evaluate": "regard.evaluation",
     "export_onnx": "regard.predict.export_folder",
+    "faithfulness": "regard.look.dataset.faithfulness",
+    "head_importance": "regard.look.dataset.head_importance",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search.search_file",
     "search_settings": "regard.selection.search",
     "train": "regard.training.train",
+    "word_importance": "regard.look.dataset.word_importance",
 }
 
 

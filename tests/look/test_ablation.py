@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from tests.look.tiny_models import TEXT, model
 
 import regard
 from regard.errors import InputError
 from regard.ragged import Ragged
-from tests.look.tiny_models import TEXT, model
 
 
 def test_an_ablated_head_equals_zeroed_weights_in_transformers(tmp_path: Path) -> None:
@@ -41,7 +41,8 @@ def test_a_model_without_heads_is_read_back_and_the_first_one_stays(tmp_path: Pa
     before = ours.predict([TEXT])
     pruned = ours.without_heads([(-1, 0), (1, 3)])
     pruned.save(tmp_path / "pruned")
-    assert regard.load(tmp_path / "pruned").predict([TEXT])[0].scores == pytest.approx(pruned.predict([TEXT])[0].scores)
+    read: Any = regard.load(tmp_path / "pruned")
+    assert read.predict([TEXT])[0].scores == pytest.approx(pruned.predict([TEXT])[0].scores)
     assert ours.predict([TEXT]) == before
     with ours.ablate([(-1, 0), (1, 3)]):
         assert ours.predict([TEXT])[0].scores == pytest.approx(pruned.predict([TEXT])[0].scores, abs=1e-6)

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from tests.look.tiny_models import CONTEXT, KINDS, TEXT, model
 
 from regard.errors import InputError
 from regard.ragged import Ragged
-from tests.look.tiny_models import CONTEXT, KINDS, TEXT, model
 
 
 @torch.no_grad()

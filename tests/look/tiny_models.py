@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tokenizers
 from tests.predict.models import random_checkpoint
 
@@ -58,7 +60,7 @@ def tokenizer(*, special: bool = True) -> Tokenizer:
     return Tokenizer(backend, tokens=roles)
 
 
-def model(name: str, heads: dict[str, int] | None = None, *, max_tokens: int | None = None) -> Model:
+def model(name: str, heads: dict[str, int] | None = None, *, max_tokens: int | None = None) -> Any:
     """A tiny preset with random weights and these heads."""
     checkpoint = random_checkpoint(name, heads, longest=max_tokens)
     labels = None

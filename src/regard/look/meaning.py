@@ -39,7 +39,7 @@ class Occurrence(NamedTuple):
     end: int
 
 
-class Neighbor(NamedTuple):
+class SimilarToken(NamedTuple):
     """A token of the vocabulary and its cosine."""
 
     token: str
@@ -62,7 +62,7 @@ class Meaning:
     points: Vectors
     cosines: Vectors
     static_cosines: Vectors
-    neighbors: tuple[tuple[Neighbor, ...], ...]
+    neighbors: tuple[tuple[SimilarToken, ...], ...]
     vectors: Vectors  # (layers, occurrences, width)
 
     def json(self) -> dict[str, Any]:
@@ -160,11 +160,11 @@ def cosine_table(vectors_UD: Vectors) -> Vectors:
     return table
 
 
-def _neighbors(model: Model, network: Transformer, static_E: Tensor, count: int) -> tuple[Neighbor, ...]:
+def _neighbors(model: Model, network: Transformer, static_E: Tensor, count: int) -> tuple[SimilarToken, ...]:
     """The tokens with the most similar embeddings, without special tokens."""
     tokenizer = model.require_tokenizer()
     return tuple(
-        Neighbor(tokenizer.backend.id_to_token(token) or "", similarity)
+        SimilarToken(tokenizer.backend.id_to_token(token) or "", similarity)
         for token, similarity in nearest_tokens(model, network, static_E, count)
     )
 

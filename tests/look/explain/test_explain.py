@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from tests.look.tiny_models import KINDS, TEXT, model, text_for
 
 from regard.errors import InputError
 from regard.look.explain.explain import default_method
 from regard.look.explain.methods import METHODS, methods_for
-from tests.look.tiny_models import KINDS, TEXT, model, text_for
 
 TRANSFORMERS = [kind for kind in KINDS if not kind.startswith(("gru", "lstm", "marian"))]  # marian translates nothing
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
+from tests.look.tiny_models import TEXT, model
 from torch import Tensor
 
 from regard.look.explain.explain import make_scorer
@@ -11,10 +14,9 @@ from regard.look.explain.linearized import linearized
 from regard.model import hooks as taps
 from regard.model.block import Block
 from regard.ragged import Ragged
-from tests.look.tiny_models import TEXT, model
 
 
-def fixed_norm(norm: torch.nn.LayerNorm, parts_TSD: Tensor) -> Tensor:
+def fixed_norm(norm: Any, parts_TSD: Tensor) -> Tensor:
     """The norm of a sum of parts, as a sum of parts. The last part is that of the biases."""
     total_TD = parts_TSD.sum(1)
     scale_T1 = (total_TD.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
@@ -29,7 +31,7 @@ def linear(layer: torch.nn.Linear, parts: Tensor) -> Tensor:
     return out
 
 
-def activation(function: object, parts: Tensor) -> Tensor:
+def activation(function: Any, parts: Tensor) -> Tensor:
     total = parts.sum(-2, keepdim=True)
     return parts * (function(total) / total)
 
@@ -48,7 +50,7 @@ def block_parts(block: Block, parts_TSD: Tensor, weights_HTT: Tensor) -> Tensor:
 def test_the_decomposition_equals_one_that_carries_every_part_forward() -> None:
     loaded = model("tiny-bert", {"sequence": 3})
     network = loaded.network
-    scorer = make_scorer(loaded, TEXT)
+    scorer: Any = make_scorer(loaded, TEXT)
     sequence = scorer.text.sequences[0]
     batch = Ragged.of([sequence.ids], segments=[sequence.segments])
     weights = taps.attention(network, batch)

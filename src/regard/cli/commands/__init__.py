@@ -16,6 +16,7 @@ NAMES = (
     "predict",
     "pretrain",
     "fill",
+    "explain",
     "attention",
     "look",
     "embed",

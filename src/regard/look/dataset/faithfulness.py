@@ -75,7 +75,7 @@ def faithfulness(
     """Measure methods on the texts of a data set, against random orders.
 
     methods: names; all that fit the network if not given. Random orders are always measured.
-    max_rows: texts that are measured, spread evenly over the data; all if None.
+    max_rows: texts that are measured, a random sample; all if None.
     limits: also search the best and the worst order of each text, for `normalized`. That takes longer than most
         methods.
     reading: how the data is read, as of `regard.evaluate`: split, format, columns, encoding.

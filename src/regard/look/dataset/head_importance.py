@@ -10,7 +10,7 @@ from regard.data.sources.locate import DataLocation
 from regard.errors import InputError
 from regard.evaluation import open_data
 from regard.look.ablation import Head, ablate, find_stack
-from regard.look.dataset.items import spread
+from regard.look.dataset.items import sample_rows
 from regard.predict import Model
 from regard.progress import OnProgress, Progress
 from regard.tasks.inference import score_records
@@ -47,7 +47,7 @@ def head_importance(
 ) -> HeadImportance:
     """Score a model on labeled data once as it is, and once without each head and each layer.
 
-    max_rows: rows that are scored, spread evenly over the data; all if None.
+    max_rows: rows that are scored, a random sample; all if None.
     heads: only these heads, as pairs of layer (from 1) and head (from 0); those not measured are 0.
     reading: how the data is read, as of `regard.evaluate`: split, format, columns, encoding.
     """
@@ -55,7 +55,7 @@ def head_importance(
     task, reader = open_data(model, data, **reading)
     if task.language_model:
         raise InputError("heads are scored on labeled data; this is a language model. Train it on a task first.")
-    records = spread(list(reader), max_rows)
+    records = sample_rows(list(reader), max_rows)
     if not records:
         raise InputError("there is no row in the data.")
     count = model.config.attention.heads  # type: ignore[union-attr]  # `find_stack` returns those of Transformers

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord, TranslateRecord
@@ -33,7 +34,7 @@ def read_items(
 ) -> list[DataItem]:
     """The texts of a file, a folder or rows in memory, read as in the training of the model; or a list of texts.
 
-    max_rows: rows that are taken, spread evenly over the data; all if None.
+    max_rows: rows that are taken, a random sample; all if None.
     """
     if max_rows is not None and max_rows < 1:
         raise InputError(f"{setting('max_rows')} is {max_rows}, expected at least 1.")
@@ -44,14 +45,15 @@ def read_items(
         items = [_item(record) for record in reader]
     if not items:
         raise InputError("there is no text in the data.")
-    return spread(items, max_rows)
+    return sample_rows(items, max_rows)
 
 
-def spread(items: Sequence[Any], count: int | None) -> list[Any]:
-    """At most `count` items, at equal distances."""
+def sample_rows(items: Sequence[Any], count: int | None) -> list[Any]:
+    """At most `count` items at random, always the same ones, in their order."""
     if count is None or len(items) <= count:
         return list(items)
-    return [items[number * len(items) // count] for number in range(count)]
+    chosen = random.Random(0).sample(range(len(items)), count)
+    return [items[number] for number in sorted(chosen)]
 
 
 def _item(record: Record) -> DataItem:
@@ -71,4 +73,4 @@ def _item(record: Record) -> DataItem:
 def _label(label: Any) -> str | None:
     if label is None or isinstance(label, float):
         return None
-    return str(label) if isinstance(label, str) else "|".join(map(str, label if isinstance(label, Iterable) else ()))
+    return str(label) if isinstance(label, str) else "|".join(map(str, label))

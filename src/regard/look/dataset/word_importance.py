@@ -97,7 +97,7 @@ def word_importance(
 
     top: words for each class.
     min_texts: texts that must have a word; a smaller data set needs fewer.
-    max_rows: texts that are read, spread evenly over the data; all if None.
+    max_rows: texts that are read, a random sample; all if None.
     reading: how the data is read, as of `regard.evaluate`: split, format, columns, encoding.
     """
     if top < 1 or min_texts < 1:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.look.tiny_models import TEXT, model
 
 from regard.look.explain.explain import make_scorer
 from regard.look.explain.methods.attention_rollout import decoder_rollout, rollout
 from regard.look.explain.methods.value_weighted_attention import shares
-from tests.look.tiny_models import TEXT, model
 
 
 def test_rollout_equals_a_loop() -> None:

@@ -1,0 +1,77 @@
+"""`regard explain`."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from tests.look.tiny_models import model
+
+from regard.cli import main
+from regard.cli.explanations import print_explanation
+from regard.look.explain.explanation import Explanation
+
+
+def test_a_text_is_explained_in_lines_and_as_json(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(trained), "a lovely film", "--faithfulness", "--top", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('the class "')
+    assert lines[1].startswith("method: decomposition; tokens add up to")
+    assert lines[-1].startswith("sufficiency")
+    assert main(["explain", str(trained), "a lovely film", "--method", "attention", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert [word["text"] for word in values["words"]] == ["a", "lovely", "film"]
+    assert values["note"]
+
+
+def test_a_file_gives_the_words_of_each_class_and_the_faithfulness(
+    trained: Path, reviews_csv: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(trained), str(reviews_csv), "--max-rows", "30", "--top", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "good: " in out
+    assert "accuracy without these words" in out
+    arguments = ["explain", str(trained), str(reviews_csv), "--faithfulness", "--method", "occlusion"]
+    assert main([*arguments, "--max-rows", "4"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("method")
+    assert main([*arguments, "--max-rows", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a text", "--max-rows", "3"], "--max-rows is for a file of texts"),
+        (["DATA", "--target", "good"], "--target is for one text"),
+        (["DATA", "--pair", "second"], "--pair is for one text"),
+        (["a text", "--top", "0"], "--top is 0"),
+        (["a text", "--method", "shap"], '--method "shap" is not known'),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    trained: Path, reviews_csv: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given_arguments = [str(reviews_csv) if one == "DATA" else one for one in arguments]
+    assert main(["explain", str(trained), *given_arguments]) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_words_are_colored_in_a_terminal_and_control_characters_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    explanation = model("tiny-bert", {"sequence": 2}).explain("the soup\x1b[31m was warm")
+    assert isinstance(explanation, Explanation)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_explanation(explanation, top=3)
+    written = terminal.getvalue()
+    assert "\x1b[31m" not in written
+    assert "48;2;" in written
