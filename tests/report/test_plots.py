@@ -9,11 +9,14 @@ import pytest
 
 from regard.metrics.calibration import CalibrationCounts
 from regard.report.plots import (
+    CHARACTER,
+    WIDTH,
     Line,
     Scale,
     coverage_plot,
     finite,
     interval_bar,
+    label_places,
     line_plot,
     number,
     reliability,
@@ -77,3 +80,18 @@ def test_other_plots_are_well_formed() -> None:
     ]
     for plot in plots:
         assert ET.fromstring(plot).tag == "svg"
+
+
+def test_names_of_close_points_do_not_cover_each_other() -> None:
+    points = [(190.0, 60.0), (260.0, 60.0), (120.0, 80.0), (262.0, 66.0)]
+    names = ["ngram", "minilm", "static", "probe"]
+    places = label_places(points, names)
+    boxes = []
+    for place, name in zip(places, names, strict=True):
+        width = len(name) * CHARACTER
+        left = place.x - {"start": 0.0, "middle": width / 2, "end": width}[place.anchor]
+        boxes.append((left, place.y - 10, left + width, place.y + 1))
+    for number, one in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    assert label_places([(WIDTH - 2.0, 50.0)], ["at the edge"])[0].anchor == "end"

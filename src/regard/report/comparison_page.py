@@ -11,7 +11,21 @@ from regard.data.check.plots import escaped
 from regard.errors import pluralize
 from regard.metrics.confidence import Score
 from regard.report.elements import card, grid, html_page, key_values, legend, score_table, table, tile
-from regard.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Line, Scale, axes, line_plot, svg
+from regard.report.plots import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RADIUS,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Line,
+    Scale,
+    axes,
+    label_places,
+    line_plot,
+    svg,
+)
 
 BOTTOM_EDGE = HEIGHT - BOTTOM
 
@@ -138,11 +152,12 @@ def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
     y = Scale(min(values) - pad, max(values) + pad, BOTTOM_EDGE, TOP)
     marks = _log_ticks(x.low, x.high)
     parts = axes(x, y, x_name="milliseconds for one text", x_ticks=marks, x_label=lambda mark: f"{10**mark:.3g}")
-    for model, at, value in zip(timed, map(x, logs), values, strict=True):
-        anchor, side = ("end", -9) if at > WIDTH * 0.65 else ("start", 9)
-        place = f'x="{at + side:.1f}" y="{y(value) + 4:.1f}"'
-        parts.append(f'<circle class="dot c0" cx="{at:.1f}" cy="{y(value):.1f}" r="5"/>')
-        parts.append(f'<text class="strong" text-anchor="{anchor}" {place}>{escaped(model.name)}</text>')
+    points = [(x(log), y(value)) for log, value in zip(logs, values, strict=True)]
+    names = [model.name for model in timed]
+    for (at, height), name, label in zip(points, names, label_places(points, names), strict=True):
+        parts.append(f'<circle class="dot c0" cx="{at:.1f}" cy="{height:.1f}" r="{RADIUS}"/>')
+        place = f'text-anchor="{label.anchor}" x="{label.x:.1f}" y="{label.y:.1f}"'
+        parts.append(f'<text class="strong" {place}>{escaped(name)}</text>')
     return card("Score and speed", svg(parts, "Score over the time of one text"), note="Up and to the left is better.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from regard.data.check.plots import escaped
 from regard.metrics.calibration import Calibration
@@ -13,6 +14,8 @@ from regard.report.row_facts import CoveragePoint
 # Sizes in pixels.
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
+RADIUS = 5  # of the dot of a model
+CHARACTER = 7.5  # width of a character of a bold name
 MAX_POINTS = 400  # of a line; of more, means over neighbors are drawn
 
 Points = Sequence[tuple[float, float]]
@@ -131,6 +134,39 @@ def scatter(points: Points, *, label: str) -> str:
     )
     parts += [_dot(x(a), y(b), 0, f"true {a:.4g}, predicted {b:.4g}", 2.6, " pale") for a, b in known]
     return svg(parts, label)
+
+
+class LabelPlace(NamedTuple):
+    """Where a text begins, is centered or ends ("start", "middle", "end"), and its baseline."""
+
+    x: float
+    y: float
+    anchor: str
+
+
+def label_places(points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[LabelPlace]:
+    """A place for the name of each point, on its right, left, top or bottom, that covers no other name or point."""
+    taken = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in points]
+    places = []
+    for (x, y), name in zip(points, names, strict=True):
+        width = len(name) * CHARACTER
+        candidates = [
+            (LabelPlace(x + 9, y + 4, "start"), (x + 9, y - 7, x + 9 + width, y + 5)),
+            (LabelPlace(x - 9, y + 4, "end"), (x - 9 - width, y - 7, x - 9, y + 5)),
+            (LabelPlace(x, y - 10, "middle"), (x - width / 2, y - 21, x + width / 2, y - 9)),
+            (LabelPlace(x, y + 19, "middle"), (x - width / 2, y + 8, x + width / 2, y + 20)),
+        ]
+        fits = [one for one in candidates if one[1][0] >= 0 and one[1][2] <= WIDTH]
+        free = [one for one in fits if not any(_overlap(one[1], box) for box in taken)]
+        place, box = (free or fits or candidates)[0]
+        places.append(place)
+        taken.append(box)
+    return places
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes (left, top, right, bottom) overlap."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def interval_bar(value: float, low: float, high: float, *, scale: tuple[float, float]) -> str:
