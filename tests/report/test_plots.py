@@ -91,7 +91,7 @@ def test_names_of_close_points_do_not_cover_each_other() -> None:
         width = len(name) * CHARACTER
         left = place.x - {"start": 0.0, "middle": width / 2, "end": width}[place.anchor]
         boxes.append((left, place.y - 10, left + width, place.y + 1))
-    for number, one in enumerate(boxes):
-        for other in boxes[number + 1 :]:
+    for position, one in enumerate(boxes):
+        for other in boxes[position + 1 :]:
             assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
     assert label_places([(WIDTH - 2.0, 50.0)], ["at the edge"])[0].anchor == "end"
