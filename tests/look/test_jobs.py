@@ -73,3 +73,16 @@ def test_a_copy_has_its_own_network() -> None:
     other = copy_of(model)
     assert other.network is not model.network
     assert next(other.network.parameters()).data_ptr() != next(model.network.parameters()).data_ptr()
+
+
+def test_work_in_this_thread() -> None:
+    jobs = Jobs()
+    events: list[Progress] = []
+
+    def work(model: Model, progress: OnProgress) -> dict[str, Any]:
+        progress(Progress("rows", 1, 1))
+        return {"rows": 1}
+
+    jobs.run("a", KINDS["encoder"](), work, events.append)
+    assert jobs.status("a")["result"] == {"rows": 1}
+    assert events == [Progress("rows", 1, 1)]

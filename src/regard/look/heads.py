@@ -165,6 +165,23 @@ def mask_of(part: AttentionPart) -> list[dict[str, int | None]]:
 
 
 @torch.no_grad()
+def head_vectors(part: AttentionPart, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(T, K) queries, (S, K) keys and (T, S) scores of one head, before the mask."""
+    index = check_layer(part, layer)
+    check_heads(part, [head])
+    if part.alignment_TS is not None:
+        raise InputError("the alignment of a recurrent network has no queries and keys per head to multiply.")
+    call = part.layers[index].call
+    q_HTK, k_HSK, head_H = head_inputs(part.layers[index], [head])
+    scores_TS = call.score.score_pairs(q_HTK, k_HSK, head_H)[0]
+    if call.bias_HR is not None:
+        query = torch.arange(len(part.queries)).view(1, 1, -1, 1) + len(part.keys) - len(part.queries)
+        key = torch.arange(len(part.keys)).view(1, 1, 1, -1)
+        scores_TS = scores_TS + pairwise_bias(call.bias_HR.cpu(), query, key)[0, head].to(scores_TS.device)
+    return q_HTK[0], k_HSK[0], scores_TS
+
+
+@torch.no_grad()
 def pair_products(part: AttentionPart, layer: int, head: int, query: int, key: int) -> PairProducts:
     """The products of a query and a key by dimension, their sum, the scaled score and the weight."""
     index = check_layer(part, layer)
@@ -195,5 +212,5 @@ def pair_products(part: AttentionPart, layer: int, head: int, query: int, key: i
         score=score,
         masked=not bool(allowed),
         weight=float(weight_rows(part, layer, [head], slice(query, query + 1))[0, 0, key]),
-        additive=not hasattr(call.score, "scale") or (not call.can_fuse and call.select == "soft"),
+        additive=not call.can_fuse and call.select == "soft",
     )

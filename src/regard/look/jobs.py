@@ -62,6 +62,11 @@ class Jobs:
                 threading.Thread(target=_run, args=(job, model, work), daemon=True).start()
             return job.json()
 
+    def run(self, name: str, model: Model, work: Work, progress: OnProgress | None = None) -> None:
+        """Do the work in this thread; its result or its error is kept under the name."""
+        job = self._jobs[name] = Job()
+        _run(job, model, work, progress)
+
     def stop(self, name: str) -> dict[str, Any]:
         """Stop the work at its next step."""
         if name in self._jobs:
@@ -69,9 +74,11 @@ class Jobs:
         return self.status(name)
 
 
-def _run(job: Job, model: Model, work: Work) -> None:
+def _run(job: Job, model: Model, work: Work, outer: OnProgress | None = None) -> None:
     def progress(event: Progress) -> None:
         job.done, job.total = event.done, event.total
+        if outer is not None:
+            outer(event)
         if job.stopped:
             raise _Stopped
 

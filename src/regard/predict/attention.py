@@ -61,6 +61,16 @@ class AttentionWeights(Mapping[int, Tensor]):
     def __len__(self) -> int:
         return len(self.windows[0].weights)
 
+    def _repr_html_(self) -> str:
+        """The first window, the mean of the heads of its last layer, as an inline picture."""
+        from regard.predict.plots.attention_svg import attention_svg
+
+        window = self.windows[0]
+        layer = max(window.weights)
+        return attention_svg(
+            window.tokens, window.weights[layer].float().mean(0).tolist(), title=repr(self), layer=layer
+        )
+
     def __repr__(self) -> str:
         return f"AttentionWeights(layers {list(self)}, {len(self.windows)} window{'s' * (len(self.windows) > 1)})"
 

@@ -37,7 +37,7 @@ export function request(path, values = {}) {
     const answer = embedded[key];
     if (answer && answer.error) return Promise.reject(new Error(answer.error));
     if (answer) return Promise.resolve(answer);
-    return Promise.reject(new Error("This file holds the views of one text, not this one. Run regard look MODEL to see any other."));
+    return Promise.reject(new Error("This file holds a part of the page, and this is not in it. Run regard look MODEL to see everything."));
   }
   if (!answers.has(key)) {
     const promise = fetched(path, body);

@@ -1,6 +1,6 @@
 // Heads: lines between tokens, a heat map with zoom, all heads as small maps, and the products behind one weight.
 
-import { input, request, unpack } from "./api.js";
+import { input, isFile, request, unpack } from "./api.js";
 import { bar, card, choices, h, number, notice, s, select } from "./dom.js";
 import { headColor, isDark, signed } from "./colors.js";
 import { hasCanvas, heatMap, paint } from "./heatmap.js";
@@ -23,6 +23,28 @@ export const mapRequest = (part, heads, more = {}) => input({ part: part.name, l
 export async function loadMap(part, heads, more = {}) {
   const answer = await request("map", mapRequest(part, heads, more));
   return { ...answer, weights: unpack(answer.weights) };
+}
+
+// The weights of several heads, each asked for on its own, so that no head is sent twice.
+async function loadHeads(part) {
+  const maps = await Promise.all(state.heads.map((head) => loadMap(part, [head])));
+  return { heads: [...state.heads], at: (index, row, column) => maps[index].weights.numbers[row * part.keys.length + column] * maps[index].weights.factor };
+}
+
+const isExact = (part) => Math.max(part.queries.length, part.keys.length) <= 1024;
+
+// The products of one query and one key; a page in a file computes them from the vectors it holds.
+async function pairOf(part, head) {
+  if (!isFile) return request("pair", input({ part: part.name, layer: state.layer, head, query: state.token, key: state.key }));
+  const values = await request("vectors", input({ part: part.name, layer: state.layer, head }));
+  const [query, key] = [values.queries[state.token], values.keys[state.key]];
+  const products = query.map((value, at) => value * key[at]);
+  const dot = products.reduce((sum, value) => sum + value, 0);
+  const weight = (await loadMap(part, [head])).weights;
+  const mask = part.masks[state.layer - 1];
+  const distance = state.key - (state.token + part.keys.length - part.queries.length);
+  return { query, key, products, dot, scale: values.scale, bias: values.additive ? 0 : values.scores[state.token][state.key] - dot * values.scale, score: values.scores[state.token][state.key],
+    additive: values.additive, masked: (mask.right !== null && distance > mask.right) || (mask.left !== null && -distance > mask.left), weight: weight.numbers[state.token * part.keys.length + state.key] * weight.factor };
 }
 
 export function controls(reading, part, { several = true } = {}) {
@@ -81,9 +103,7 @@ async function lines(part) {
     return card(null, null, notice(`Lines between ${queries.length} tokens would hide each other. The heat map shows them all.`),
       h("button", { type: "button", class: "go", onclick: () => set({ mode: "map" }) }, "Open the heat map"));
   }
-  const answer = await loadMap(part, state.heads);
-  const { numbers, factor } = answer.weights;
-  const size = queries.length * keys.length;
+  const answer = await loadHeads(part);
   const height = ROW * Math.max(queries.length, keys.length);
   const svg = s("svg", { class: "lines", viewBox: `0 0 100 ${height}`, preserveAspectRatio: "none", height, role: "img",
     "aria-label": "Lines from each token to the tokens it attends to; the list beside has the numbers." });
@@ -95,7 +115,7 @@ async function lines(part) {
     for (let row = from ?? 0; row < (from === null ? queries.length : from + 1); row += 1) {
       for (let column = 0; column < keys.length; column += 1) {
         for (let index = 0; index < answer.heads.length; index += 1) {
-          const weight = numbers[index * size + row * keys.length + column] * factor;
+          const weight = answer.at(index, row, column);
           if (weight > floor) strongest.push([weight, row, column, answer.heads[index]]);
         }
       }
@@ -110,7 +130,7 @@ async function lines(part) {
     choose: (place) => set({ token: place === state.token ? -1 : place }) });
   const best = state.token >= 0 ? (place) => {
     let largest = 0;
-    for (let index = 0; index < answer.heads.length; index += 1) largest = Math.max(largest, numbers[index * size + state.token * keys.length + place] * factor);
+    for (let index = 0; index < answer.heads.length; index += 1) largest = Math.max(largest, answer.at(index, state.token, place));
     return { "--tint": `${Math.round(70 * largest)}%` };
   } : null;
   const right = tokenList("Keys", keys, { chosen: state.key, vertical: true, style: best, choose: (place) => set({ key: place }) });
@@ -172,12 +192,11 @@ async function grid(part) {
 async function details(part) {
   if (state.token < 0) return [card("One token", null, h("p", { class: "faint" }, "Choose a token to see where it looks, with numbers; then a second one to see how their weight comes about."))];
   const token = part.queries[state.token];
-  const answer = await loadMap(part, state.heads, { rows: [state.token, state.token + 1] });
-  const { numbers, factor } = answer.weights;
+  const answer = isExact(part) ? await loadHeads(part) : await rowOf(part);
   const rows = [];
   for (let column = 0; column < part.keys.length; column += 1) {
     let total = 0;
-    for (let index = 0; index < answer.heads.length; index += 1) total += numbers[index * part.keys.length + column] * factor;
+    for (let index = 0; index < answer.heads.length; index += 1) total += answer.at(index, state.token, column);
     rows.push([total / answer.heads.length, column]);
   }
   rows.sort((one, two) => two[0] - one[0]);
@@ -191,9 +210,15 @@ async function details(part) {
   return cards;
 }
 
+async function rowOf(part) {
+  const answer = await loadMap(part, state.heads, { rows: [state.token, state.token + 1] });
+  const { numbers, factor, shape } = answer.weights;
+  return { heads: answer.heads, at: (index, _, column) => numbers[index * shape[2] + Math.floor(column / answer.column_cell)] * factor };
+}
+
 async function products(part) {
   const head = state.heads[0];
-  const answer = await request("pair", input({ part: part.name, layer: state.layer, head, query: state.token, key: state.key }));
+  const answer = await pairOf(part, head);
   const largest = Math.max(...answer.products.map(Math.abs), 1e-9);
   const width = answer.products.length;
   const chart = s("svg", { class: "products", viewBox: `0 0 ${width * 10} 110`, preserveAspectRatio: "none", role: "img",
@@ -209,7 +234,7 @@ async function products(part) {
       values.map((value) => h("i", { style: { background: signed(value / most) } }))));
   };
   const terms = [["sum of the products", answer.dot], [`× ${number(answer.scale)} (scale)`, answer.dot * answer.scale]];
-  if (answer.bias) terms.push(["+ bias of the distance", answer.bias]);
+  if (Math.abs(answer.bias) > 1e-3) terms.push(["+ bias of the distance", answer.bias]);
   if (answer.additive) terms.splice(0, 2, ["score of the small network", answer.score]);
   terms.push(answer.masked ? ["masked", "−∞"] : ["score", answer.score], ["weight after the softmax", answer.weight]);
   return card(h("span", {}, h("bdi", {}, shown(part.queries[state.token])), " · ", h("bdi", {}, shown(part.keys[state.key]))), `query times key, dimension by dimension (head ${head})`,

@@ -1,6 +1,6 @@
 // Step by step: the arithmetic of one head at one token, the positions, and what a changed word changes downstream.
 
-import { input, request, unpack } from "./api.js";
+import { input, isFile, request, unpack } from "./api.js";
 import { bar, card, h, notice, number, s, table } from "./dom.js";
 import { isStrong, shade } from "./colors.js";
 import { set, state } from "./store.js";
@@ -25,11 +25,18 @@ export async function render(root, { reading, part, model }) {
   const head = state.heads[0];
   root.append(h("div", { class: "bar-of-controls" }, h("div", { class: "grow" }, h("span", { class: "faint small" }, "Token"),
     tokenList("Token", part.queries, { chosen: token, choose: (place) => set({ token: place }) })), controls(reading, part, { several: false })));
-  const values = await request("steps", input({ part: part.name, layer: state.layer, head, token }));
+  if (isFile) root.append(h("p", { class: "faint small" }, "This file holds the steps of some layers, heads and tokens; regard look shows them all."));
+  let values;
+  try {
+    values = await request("steps", input({ part: part.name, layer: state.layer, head, token }));
+  } catch (error) {
+    root.append(notice(error.message, "error"));
+    return;
+  }
   const names = values.keys.map((place) => shown(part.keys[place]));
   root.append(h("ol", { class: "steps" }, steps(values, { model, part, head, token: part.queries[token], names })));
   root.append(await positionCard(model, token));
-  if (!reading.target.length) root.append(await changeCard(reading, part, token));
+  if (!reading.target.length && !isFile) root.append(await changeCard(reading, part, token));
 }
 
 function step(heading, formula, shape, ...children) {

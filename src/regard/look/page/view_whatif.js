@@ -27,8 +27,13 @@ export function changedInput(more = {}) {
 const isChanged = () => Boolean(state.changed && state.changed !== state.text) || Boolean(state.off) || Boolean(state.skipped);
 
 export async function render(root, { page, model, reading, part }) {
-  root.append(await editCard(reading));
-  root.append(await resultCard(reading, part));
+  if (isFile) root.append(notice("This file holds the text as it is. To change it, or to switch heads off, run regard look MODEL."));
+  else root.append(await editCard(reading));
+  if (!isFile) root.append(await resultCard(reading, part));
+  if (isFile) {
+    root.append(counterfactualCard(model));
+    return;
+  }
   if (part && part.name !== "alignment") root.append(await headsCard(page, model, part));
   else root.append(card("Heads and layers", null, notice("This network has no heads or blocks that could be switched off.")));
   root.append(counterfactualCard(model));

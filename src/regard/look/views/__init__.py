@@ -15,6 +15,7 @@ VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "grid": attention.grid,
     "map": attention.map,
     "pair": attention.pair,
+    "vectors": attention.vectors,
     "steps": steps.steps,
     "positions": steps.positions,
     "change": steps.change,

@@ -10,7 +10,7 @@ import torch
 from regard.errors import InputError
 from regard.look.answer import answer_of
 from regard.look.arrays import packed, rounded
-from regard.look.heads import check_heads, grid_maps, mask_of, pair_products, weight_map
+from regard.look.heads import check_heads, grid_maps, head_vectors, mask_of, pair_products, weight_map
 from regard.look.reading import AttentionPart, Reading, ShownToken, switched_off
 from regard.look.request import Fields
 from regard.look.session import LookSession
@@ -97,6 +97,21 @@ def pair(session: LookSession, fields: Fields) -> dict[str, Any]:
         part, fields.number("layer", 1), fields.number("head", 0), fields.number("query"), fields.number("key")
     )
     return asdict(products)
+
+
+def vectors(session: LookSession, fields: Fields) -> dict[str, Any]:
+    """Queries, keys and scores of one head, from which a page in a file computes the products of any pair."""
+    part = read_fields(session, fields).part(fields.optional_text("part"))
+    layer = fields.number("layer", 1)
+    queries, keys, scores = head_vectors(part, layer, fields.number("head", 0))
+    call = part.layers[layer - 1].call
+    return {
+        "queries": rounded(queries, 4),
+        "keys": rounded(keys, 4),
+        "scores": rounded(scores, 5),
+        "scale": call.score.scale,
+        "additive": not call.can_fuse and call.select == "soft",
+    }
 
 
 def read_fields(session: LookSession, fields: Fields) -> Reading:

@@ -43,6 +43,14 @@ WORK: dict[str, Callable[[Model, Path, OnProgress], dict[str, Any]]] = {
 }
 
 
+def run_now(session: LookSession, name: str, progress: OnProgress | None) -> None:
+    """Run a job to its end in this thread."""
+    data = session.defaults.data
+    assert data is not None
+    work = WORK[name]
+    session.jobs.run(name, session.model(0), lambda model, report: work(model, data, report), progress)
+
+
 def job(session: LookSession, fields: Fields) -> dict[str, Any]:
     """Where a job stands; `action` starts or stops it."""
     name = fields.text("name")
