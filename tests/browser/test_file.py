@@ -18,7 +18,7 @@ VIEWS = ("heads", "steps", "why", "lens", "whatif", "meaning", "reasons", "compa
 @pytest.mark.parametrize("kind", ["classifier", "translator"])
 def test_every_view_opens_from_a_file(open_url: OpenPage, tmp_path: Path, kind: str) -> None:
     others = [transformer("tiny-bert", seed=3)] if kind == "classifier" else []
-    path = look_page(session(KINDS[kind](), *others)).save(tmp_path / "page.html")
+    path = look_page(session(KINDS[kind](), *others, text="warm film")).save(tmp_path / "page.html")
     page: Any = open_url(f"{path.as_uri()}#token=1&key=0")
     page.wait_for_selector("main[data-ready]")
     assert page.locator(".products rect").count() > 0

@@ -14,7 +14,7 @@ from regard.look.reading import read_text
 
 @pytest.mark.parametrize(("kind", "name"), [("encoder", "a.png"), ("gpt2", "a.svg"), ("gru", "a.pdf")])
 def test_figures_are_written(kind: str, name: str, tmp_path: Path) -> None:
-    part = read_text(KINDS[kind](), look_input(f"{TEXT} $x$ 東京")).parts[0]
+    part = read_text(KINDS[kind](), look_input("film $x$ 東京")).parts[0]
     draw_heads(part, 1, None, tmp_path / name)
     start = {"a.png": b"\x89PNG", "a.svg": b"<?xml", "a.pdf": b"%PDF"}[name]
     assert (tmp_path / name).read_bytes().startswith(start)

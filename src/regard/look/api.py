@@ -71,7 +71,7 @@ class LookApi:
             return failure(200 if path.startswith(VIEW) else 400, str(error), type(error).__name__)
         except LookupError as error:
             return failure(404, str(error.args[0]), "NotFound")
-        except (MemoryError, RuntimeError) as error:
+        except Exception as error:  # one request that fails must not end the page
             return failure(500, f"the computation failed: {shorten(str(error), 300)}", type(error).__name__)
 
     def answer(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:

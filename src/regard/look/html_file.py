@@ -29,7 +29,8 @@ POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 MAX_TOKENS = 128  # of a text whose maps are all written
-MAX_VECTORS = 48  # of a text whose queries and keys are written
+MAX_STEPS = 48  # tokens whose steps are written
+MAX_NUMBERS = 400_000  # of the queries and keys of all heads together
 JOBS = ("words", "heads", "faithfulness")
 MEANING = {  # the example of the page, view_meaning.js
     "word": "bank",
@@ -142,10 +143,11 @@ def _heads(part: AttentionPart, text: dict[str, Any]) -> Iterator[Request]:
     heads = {(middle, head, first) for head in range(part.heads)} | {
         (layer, 0, first) for layer in range(1, part.depth + 1)
     }
-    tokens = {(middle, 0, token) for token in range(min(MAX_VECTORS, len(part.queries)))}
+    tokens = {(middle, 0, token) for token in range(min(MAX_STEPS, len(part.queries)))}
     for layer, head, token in sorted(heads | tokens):
         yield "steps", text | {"part": part.name, "layer": layer, "head": head, "token": token}
-    if len(part.keys) <= MAX_VECTORS and len(part.queries) <= MAX_VECTORS:
+    width = part.layers[0].q_NHK.shape[-1]
+    if (len(part.keys) + len(part.queries)) * width * part.depth * part.heads <= MAX_NUMBERS:
         for layer in range(1, part.depth + 1):
             for head in range(part.heads):
                 yield "vectors", text | {"part": part.name, "layer": layer, "head": head}

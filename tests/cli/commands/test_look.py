@@ -31,3 +31,21 @@ def test_wrong_use(capsys: Capture, tmp_path: Path) -> None:
     assert "TEXT is empty" in err
     status, _, err = run(capsys, "look", tmp_path / "nothing", "a text")
     assert status == 1
+
+
+def test_pages_and_figures_are_written(trained: Path, capsys: Capture, tmp_path: Path) -> None:
+    outputs = [tmp_path / name for name in ("heads.png", "heads.svg", "page.html")]
+    flags = ("--png", outputs[0], "--svg", outputs[1], "--html", outputs[2], "--layer", "1", "--heads", "0")
+    status, out, err = run(capsys, "look", trained, "a lovely film", *flags, "--json", "--device", "cpu")
+    assert status == 0, err
+    assert json.loads(out) == {"files": [str(path) for path in outputs]}
+    assert all(path.stat().st_size > 1000 for path in outputs)
+
+
+def test_outputs_that_cannot_be_written(trained: Path, capsys: Capture, tmp_path: Path) -> None:
+    status, _, err = run(capsys, "look", trained, "a film", "--html", tmp_path / "page.txt")
+    assert status == 2
+    assert "ends in .html" in err
+    status, _, err = run(capsys, "look", trained, "a film", "--data", tmp_path / "missing.csv")
+    assert status == 2
+    assert "no such file" in err

@@ -40,10 +40,11 @@ async function pairOf(part, head) {
   const [query, key] = [values.queries[state.token], values.keys[state.key]];
   const products = query.map((value, at) => value * key[at]);
   const dot = products.reduce((sum, value) => sum + value, 0);
+  const score = values.scores ? values.scores[state.token][state.key] : dot * values.scale;
   const weight = (await loadMap(part, [head])).weights;
   const mask = part.masks[state.layer - 1];
   const distance = state.key - (state.token + part.keys.length - part.queries.length);
-  return { query, key, products, dot, scale: values.scale, bias: values.additive ? 0 : values.scores[state.token][state.key] - dot * values.scale, score: values.scores[state.token][state.key],
+  return { query, key, products, dot, scale: values.scale, bias: values.additive ? 0 : score - dot * values.scale, score,
     additive: values.additive, masked: (mask.right !== null && distance > mask.right) || (mask.left !== null && -distance > mask.left), weight: weight.numbers[state.token * part.keys.length + state.key] * weight.factor };
 }
 
@@ -206,7 +207,7 @@ async function details(part) {
       "aria-pressed": String(column === state.key), onclick: () => set({ key: column }) }, shown(part.keys[column])),
     bar(weight, 1), h("span", { class: "n" }, number(weight)))));
   const cards = [card(h("span", {}, h("bdi", {}, shown(token)), " attends to"), which, list)];
-  if (state.key >= 0 && part.name !== "alignment") cards.push(await products(part));
+  if (state.key >= 0 && part.name !== "alignment") cards.push(await products(part).catch((error) => card("Query and key", null, notice(error.message))));
   return cards;
 }
 

@@ -108,7 +108,7 @@ def vectors(session: LookSession, fields: Fields) -> dict[str, Any]:
     return {
         "queries": rounded(queries, 4),
         "keys": rounded(keys, 4),
-        "scores": rounded(scores, 5),
+        "scores": None if call.bias_HR is None and call.can_fuse else rounded(scores, 5),
         "scale": call.score.scale,
         "additive": not call.can_fuse and call.select == "soft",
     }
