@@ -69,20 +69,19 @@ def translated_word_target(model: Model, text: str, target: str | None) -> tuple
     (candidates,) = model.writer.continuations([source], {"max_tokens": int(rows.by_sequence["max_new_tokens"][0])})
     ids = list(candidates[0].ids)
     out = tokenizer.output_tokenizer
-    full = [token for token in ids if token not in out.special.values()]
-    spans = _token_spans(out, full)
-    words = group_words((out.decode_generated(full),), spans, [0] * len(full))
+    translation = out.decode_generated(ids)
+    spans = _token_spans(out, ids)  # those of special tokens are empty
+    words = group_words((translation,), spans, [0] * len(ids))
     if not words:
         raise InputError("the translation of this text has no words, so there is nothing to explain.")
-    translation = out.decode_generated(full)
     chosen = _chosen_word([translation[word.start : word.end] for word in words], target)
-    first = words[chosen].tokens[0]
+    positions = words[chosen].tokens  # a decoder predicts its next token, and it starts with one of its own
+    first, last = positions[0], positions[-1]
     start = model.writer.special.decoder_start
     assert start is not None
-    word_ids = [full[token] for token in words[chosen].tokens]
-    decoder_ids = (start, *full[:first], *word_ids[:-1])
+    word_ids = [ids[token] for token in positions]
+    decoder_ids = (start, *ids[:last])
     label = translation[words[chosen].start : words[chosen].end]
-    positions = tuple(range(first, first + len(word_ids)))
     info = ExplainedTarget("translated word", label, f'the translated word "{label}" of "{translation}"', positions)
     prefix = translation[: words[chosen].start]
     return _with_prefix(model, text, source, decoder_ids, prefix, spans[:first]), TokenTarget(info, tuple(word_ids))
@@ -192,7 +191,8 @@ def _with_prefix(
     before = len(special_frame(tokenizer)[0])
     spans = {before + i: (a - skip, b - skip) for i, (a, b) in enumerate(encoding.offsets) if b > skip}
     source_ids: list[int | None] = [0 if i in spans else None for i in range(len(source))]
-    decoder_part: list[int | None] = [1 if 0 < i <= len(prefix_spans) else None for i in range(len(decoder_ids))]
+    seen = {i + 1 for i, (a, b) in enumerate(prefix_spans) if a < b}
+    decoder_part: list[int | None] = [1 if i in seen else None for i in range(len(decoder_ids))]
     offsets = [(max(a, 0), b) for a, b in (spans.get(i, (0, 0)) for i in range(len(source)))]
     offsets += [prefix_spans[i - 1] if part == 1 else (0, 0) for i, part in enumerate(decoder_part)]
     sequence_ids = (*source_ids, *decoder_part)
