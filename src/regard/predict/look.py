@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from regard.progress import OnProgress
+
 if TYPE_CHECKING:  # the package `look` is above this one: it is imported by the methods
     from regard.look.counterfactuals import Counterfactuals
     from regard.look.explain.explanation import Explanation
@@ -29,6 +31,7 @@ class LookMixin:
         steps: int | None = None,
         faithfulness: bool = False,
         seed: int = 0,
+        progress: OnProgress | None = None,
     ) -> Explanation:
         """How much each word of a text contributed to an answer: `.words`, `.token_scores`, `.json()`.
 
@@ -57,6 +60,7 @@ class LookMixin:
             steps=steps,
             faithfulness=faithfulness,
             seed=seed,
+            progress=progress,
         )
 
     def lens(self, text: str, pair: str | None = None, *, top: int = 5) -> Lens:

@@ -115,14 +115,16 @@ def _check(command: ExplainCommand, is_data: bool) -> None:
 
 
 def _explain_text(model: Model, command: ExplainCommand) -> None:
-    explanation = model.explain(
-        command.text,
-        command.pair,
-        method=command.method,
-        target=command.target,
-        steps=command.steps,
-        faithfulness=command.faithfulness,
-    )
+    with progress_bar() as progress:
+        explanation = model.explain(
+            command.text,
+            command.pair,
+            method=command.method,
+            target=command.target,
+            steps=command.steps,
+            faithfulness=command.faithfulness,
+            progress=progress,
+        )
     if command.json:
         print_json(explanation.json() | untrained_field(model))
         return

@@ -16,6 +16,7 @@ from regard.look.explain.methods.method import Attribution, Method, MethodOption
 from regard.look.explain.order_scores import text_faithfulness
 from regard.look.explain.scorer import Scorer
 from regard.look.explain.targets.resolve import resolve_target
+from regard.progress import OnProgress
 
 if TYPE_CHECKING:
     from regard.predict.model import Model
@@ -35,11 +36,12 @@ def explain(
     steps: int | None = None,
     faithfulness: bool = False,
     seed: int = 0,
+    progress: OnProgress | None = None,
 ) -> Explanation:
     """How much each word of a text contributed to an answer of the model; see `Model.explain`."""
     scorer = make_scorer(model, text, pair, target)
     chosen = find_method(default_method(model) if method is None else method, model.network)
-    explanation = explain_scorer(scorer, chosen, MethodOptions(_checked(steps), seed))
+    explanation = explain_scorer(scorer, chosen, MethodOptions(_checked(steps), seed, progress))
     if faithfulness:
         words = np.array([word.score for word in explanation.words])
         explanation = replace(explanation, faithfulness=text_faithfulness(scorer, words, seed=seed))

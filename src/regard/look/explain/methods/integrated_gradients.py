@@ -2,15 +2,15 @@
 
 The baseline is the text with every word masked (the mean of all token embeddings where there is
 no mask token); special tokens stay. The
-scores add up to the score of the text minus that of the baseline. The integral is computed with Gauss-Legendre
-quadrature; without a number of steps, it is doubled until the scores add up to within 0.8 percent.
+scores add up to the score of the text minus that of the baseline. The integral is the mean
+over the middles of equal parts of the path: gradients are largest inside it and almost constant at its ends, where
+other rules have most of their points. Without a number of steps, it is tripled until the scores add up to within one
+percent.
 
 Shapes: B points of the path, S positions of a sequence, E width of the vectors.
 """
 
 from __future__ import annotations
-
-from functools import cache
 
 import numpy as np
 import torch
@@ -20,38 +20,50 @@ from regard.look.explain.methods.method import Attribution, Floats, Method, Meth
 from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer, tokens_at_once
 from regard.look.explain.tokenized import InputSequence
 
-FIRST_STEPS, MOST_STEPS = 24, 384
-TOLERANCE = 0.008  # of the difference between the text and the baseline
+FIRST_STEPS, MOST_STEPS = 16, 432
+TOLERANCE = 0.01  # of the difference between the text and the baseline
 
 
-@cache
-def quadrature(steps: int) -> tuple[Floats, Floats]:
-    """Points from 0 to 1 and their weights (Gauss-Legendre)."""
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    return (points + 1) / 2, weights / 2
+def midpoints(steps: int) -> Floats:
+    """The middles of `steps` equal parts of the path from 0 to 1."""
+    points: Floats = (np.arange(steps) + 0.5) / steps
+    return points
 
 
-def path_gradients(scorer: Scorer, sequence: InputSequence, start_SE: Tensor, end_SE: Tensor, steps: int) -> Tensor:
-    """(S, E) the mean gradient on the straight path."""
-    points, weights = quadrature(steps)
+def path_gradients(
+    scorer: Scorer, sequence: InputSequence, start_SE: Tensor, end_SE: Tensor, points: Floats, options: MethodOptions
+) -> Tensor:
+    """(S, E) the mean gradient at these points of the straight path."""
     total_SE = torch.zeros_like(end_SE, dtype=torch.float64)
     at_once = max(1, tokens_at_once(end_SE.device, GRADIENT_TOKENS) // len(end_SE))
-    for first in range(0, steps, at_once):
-        some = slice(first, first + at_once)
-        alpha_B11 = torch.tensor(points[some], dtype=end_SE.dtype, device=end_SE.device).view(-1, 1, 1)
+    for first in range(0, len(points), at_once):
+        some = points[first : first + at_once]
+        alpha_B11 = torch.tensor(some, dtype=end_SE.dtype, device=end_SE.device).view(-1, 1, 1)
         x_BSE = (start_SE + alpha_B11 * (end_SE - start_SE)).requires_grad_()
         with torch.enable_grad():
             (gradient_BSE,) = torch.autograd.grad(scorer.score_vectors(sequence, x_BSE).sum(), x_BSE)
-        weight_B = torch.tensor(weights[some], device=end_SE.device)
-        total_SE += torch.einsum("b,bse->se", weight_B, gradient_BSE.double())
-    return total_SE
+        total_SE += gradient_BSE.double().sum(0)
+        options.report("steps", first + len(some), len(points))
+    return total_SE / len(points)
 
 
-def integrate(scorer: Scorer, sequence: InputSequence, start_SE: Tensor, end_SE: Tensor, steps: int) -> Floats:
-    """(S,) the integrated gradients of each position."""
-    gradients_SE = path_gradients(scorer, sequence, start_SE, end_SE, steps)
-    scores_S: Floats = ((end_SE - start_SE).double() * gradients_SE).sum(-1).cpu().numpy()
-    return scores_S
+def integrate(scorer: Scorer, sequence: InputSequence, options: MethodOptions) -> tuple[Floats, float, int]:
+    """(S,) the integrated gradients of each position, the score of the baseline, and the number of steps."""
+    end_SE = scorer.token_vectors(sequence)
+    start_SE = scorer.baseline_vectors(sequence, end_SE)
+    with torch.no_grad():
+        low, high = scorer.score_vectors(sequence, torch.stack((start_SE, end_SE))).double().tolist()
+    change_SE = (end_SE - start_SE).double()
+    steps = options.steps or FIRST_STEPS
+    mean_SE = path_gradients(scorer, sequence, start_SE, end_SE, midpoints(steps), options)
+    while options.steps is None and steps < MOST_STEPS:
+        if abs(float((change_SE * mean_SE).sum()) - (high - low)) <= TOLERANCE * abs(high - low):
+            break
+        steps *= 3  # the middle one of three parts is the old point
+        new = np.delete(midpoints(steps), np.s_[1::3])
+        mean_SE = (mean_SE + 2 * path_gradients(scorer, sequence, start_SE, end_SE, new, options)) / 3
+    scores_S: Floats = (change_SE * mean_SE).sum(-1).cpu().numpy()
+    return scores_S, low, steps
 
 
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
@@ -59,19 +71,7 @@ def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
     tokens_T = np.zeros(len(text))
     baseline, most_steps = 0.0, 0
     for sequence in text.sequences:
-        end_SE = scorer.token_vectors(sequence)
-        start_SE = scorer.baseline_vectors(sequence, end_SE)
-        with torch.no_grad():
-            low, high = scorer.score_vectors(sequence, torch.stack((start_SE, end_SE))).double().tolist()
-        steps = options.steps or FIRST_STEPS
-        scores_S = integrate(scorer, sequence, start_SE, end_SE, steps)
-        while (
-            options.steps is None
-            and steps < MOST_STEPS
-            and abs(scores_S.sum() - (high - low)) > TOLERANCE * abs(high - low)
-        ):
-            steps *= 2
-            scores_S = integrate(scorer, sequence, start_SE, end_SE, steps)
+        scores_S, low, steps = integrate(scorer, sequence, options)
         np.add.at(tokens_T, list(sequence.index), scores_S / len(text.sequences))
         baseline += low / len(text.sequences)
         most_steps = max(most_steps, steps)

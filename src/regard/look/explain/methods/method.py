@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regard.config import BagConfig, ModelConfig, RecurrentConfig
 from regard.look.explain.scorer import Scorer
 from regard.model.network import Network
+from regard.progress import OnProgress, Progress
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +26,12 @@ class MethodOptions:
 
     steps: int | None = None
     seed: int = 0
+    progress: OnProgress | None = None
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Say how far a method is."""
+        if self.progress is not None:
+            self.progress(Progress(stage, done, total))
 
 
 @dataclass(frozen=True, eq=False)

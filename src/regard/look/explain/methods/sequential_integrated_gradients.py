@@ -9,16 +9,24 @@ Shapes: B points on the paths of several words, S positions of a sequence, E wid
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.look.explain.methods.integrated_gradients import quadrature
 from regard.look.explain.methods.method import Attribution, Floats, Method, MethodOptions, needs_gradients
 from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer, tokens_at_once
 from regard.look.explain.tokenized import InputSequence
 
 STEPS = 4
+
+
+@cache
+def quadrature(steps: int) -> tuple[Floats, Floats]:
+    """Points from 0 to 1 and their weights (Gauss-Legendre)."""
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    return (points + 1) / 2, weights / 2
 
 
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
@@ -28,13 +36,14 @@ def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
     for sequence in text.sequences:
         own = torch.tensor(masks[:, list(sequence.index)], device=scorer.device)
         words_WS = own[own.any(1)]  # those with tokens in this window
-        scores_S = _sequence_scores(scorer, sequence, words_WS, options.steps or STEPS)
+        scores_S = _sequence_scores(scorer, sequence, words_WS, options)
         np.add.at(tokens_T, list(sequence.index), scores_S / len(text.sequences))
     return Attribution(tokens_T, details={"steps": options.steps or STEPS})
 
 
-def _sequence_scores(scorer: Scorer, sequence: InputSequence, words_WS: Tensor, steps: int) -> Floats:
+def _sequence_scores(scorer: Scorer, sequence: InputSequence, words_WS: Tensor, options: MethodOptions) -> Floats:
     """(S,) the scores of the tokens of all words."""
+    steps, done = options.steps or STEPS, 0
     end_SE = scorer.token_vectors(sequence)
     change_SE = end_SE - scorer.baseline_vectors(sequence, end_SE)
     points, weights = (torch.tensor(values, device=end_SE.device) for values in quadrature(steps))
@@ -48,6 +57,8 @@ def _sequence_scores(scorer: Scorer, sequence: InputSequence, words_WS: Tensor, 
             (gradient_BSE,) = torch.autograd.grad(scorer.score_vectors(sequence, x_BSE).sum(), x_BSE)
         scores_BS = (gradient_BSE * change_SE).double().sum(-1) * masked_BS
         total_S += (scores_BS * weights.repeat(len(some_WS)).unsqueeze(1)).sum(0)
+        done += len(some_WS)
+        options.report("words", done, len(words_WS))
     summed: Floats = total_S.cpu().numpy()
     return summed
 
