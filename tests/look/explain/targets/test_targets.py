@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -112,11 +114,11 @@ def test_a_translated_word_has_the_probability_of_its_decoding(name: str) -> Non
     assert explanation.pair is not None
     assert translation.startswith(explanation.pair)
     first = loaded.explain(TEXT, method="random")
-    scorer = make_scorer(loaded, TEXT)
+    scorer: Any = make_scorer(loaded, TEXT)
     row = scorer.text.sequences[0]
     with torch.no_grad():
         logits = loaded.network(Ragged.of([row.ids]), Ragged.of([row.decoder_ids])).logits
-    numbers = scorer.target.numbers  # type: ignore[attr-defined]
+    numbers = scorer.target.numbers
     places = scorer.target.positions
     chances = [float(logits.softmax(-1)[i, number]) for i, number in zip(places, numbers, strict=True)]
     assert first.probability == pytest.approx(np.mean(chances), abs=1e-5)
