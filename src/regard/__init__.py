@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.look.dataset.head_importance import head_importance
     from regard.look.dataset.word_importance import word_importance
     from regard.look.explain.explanation import Explanation
+    from regard.look.html_file import LookPage, look_page
     from regard.look.lens import Lens
     from regard.predict import Model, create, load
     from regard.predict.export_folder import export_onnx
@@ -72,6 +73,7 @@ __all__ = [
     "LabelAnswer",
     "LabelsAnswer",
     "Lens",
+    "LookPage",
     "Lora",
     "MissingExtra",
     "Model",
@@ -101,6 +103,7 @@ __all__ = [
     "faithfulness",
     "head_importance",
     "load",
+    "look_page",
     "pretrain",
     "search",
     "search_settings",
@@ -123,6 +126,7 @@ _HOMES = {
     "LabelAnswer": "regard.tasks.classify",
     "LabelsAnswer": "regard.tasks.classify",
     "Lens": "regard.look.lens",
+    "LookPage": "regard.look.html_file",
     "Lora": "regard.training.settings",
     "MissingExtra": "regard.errors",
     "Model": "regard.predict",
@@ -151,6 +155,7 @@ _HOMES = {
     "faithfulness": "regard.look.dataset.faithfulness",
     "head_importance": "regard.look.dataset.head_importance",
     "load": "regard.predict",
+    "look_page": "regard.look.html_file",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search.search_file",
     "search_settings": "regard.selection.search",

@@ -7,7 +7,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.pages import api_answer, ready
 from tests.look.models import KINDS, TEXT, transformer
 
-from regard.look.arrays import unpacked
+from regard.look.views.arrays import unpacked
 
 
 def test_two_models(open_look: OpenPage) -> None:

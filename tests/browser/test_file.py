@@ -10,7 +10,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.pages import ready
 from tests.look.models import KINDS, TEXT, session, transformer
 
-from regard.look.html_file import look_page
+from regard.look.html_file import look_page, session_page
 
 VIEWS = ("heads", "steps", "why", "lens", "whatif", "meaning", "reasons", "compare")
 
@@ -18,7 +18,7 @@ VIEWS = ("heads", "steps", "why", "lens", "whatif", "meaning", "reasons", "compa
 @pytest.mark.parametrize("kind", ["classifier", "translator"])
 def test_every_view_opens_from_a_file(open_url: OpenPage, tmp_path: Path, kind: str) -> None:
     others = [transformer("tiny-bert", seed=3)] if kind == "classifier" else []
-    path = look_page(session(KINDS[kind](), *others, text="warm film")).save(tmp_path / "page.html")
+    path = session_page(session(KINDS[kind](), *others, text="warm film")).save(tmp_path / "page.html")
     page: Any = open_url(f"{path.as_uri()}#token=1&key=0")
     page.wait_for_selector("main[data-ready]")
     assert page.locator(".products rect").count() > 0
@@ -29,7 +29,7 @@ def test_every_view_opens_from_a_file(open_url: OpenPage, tmp_path: Path, kind: 
 
 
 def test_a_notebook_shows_it(open_url: OpenPage, tmp_path: Path) -> None:
-    frame = KINDS["encoder"]().look(TEXT)._repr_html_()
+    frame = look_page(KINDS["encoder"](), TEXT)._repr_html_()
     (tmp_path / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{frame}", encoding="utf-8")
     page = open_url((tmp_path / "notebook.html").as_uri())
     inner = page.frame_locator("iframe")

@@ -7,7 +7,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.pages import api_answer, no_sideways_scrolling, ready
 from tests.look.models import KINDS, TEXT
 
-from regard.look.arrays import unpacked
+from regard.look.views.arrays import unpacked
 
 
 @pytest.mark.parametrize("kind", ["encoder", "classifier", "gpt2", "llama", "translator", "gru"])

@@ -10,9 +10,9 @@ import torch
 from tests.look.models import KINDS, TEXT, api
 
 from regard.look.api import MAX_BODY, LookApi
-from regard.look.arrays import unpacked
 from regard.look.heads import weight_map
 from regard.look.reading import LookInput
+from regard.look.views.arrays import unpacked
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.look.models import KINDS, TEXT, look_input, session
 
 import regard
 from regard.errors import InputError
-from regard.look.html_file import MEANING, look_page, page_requests, request_key, run_jobs
+from regard.look.html_file import MEANING, look_page, page_requests, request_key, run_jobs, session_page
 from regard.look.session import LookDefaults, LookSession
 from regard.look.views import data_set
 from regard.progress import Progress
@@ -30,7 +30,7 @@ def embedded(html: str) -> dict[str, dict[str, object]]:
 def test_every_kind_of_model_fits_in_a_file(kind: str) -> None:
     events: list[Progress] = []
     look = session(KINDS[kind](), text=SHORT)
-    answers = embedded(look_page(look, progress=events.append).html)
+    answers = embedded(session_page(look, progress=events.append).html)
     assert events[-1].done == events[-1].total == len(list(page_requests(look)))
     assert "error" not in answers[request_key("read", {"text": SHORT})]
     if look.read(0, look_input(SHORT)).parts:
@@ -40,13 +40,13 @@ def test_every_kind_of_model_fits_in_a_file(kind: str) -> None:
 
 
 def test_nothing_in_a_text_ends_the_script() -> None:
-    html = look_page(session(KINDS["encoder"](), text="</script><script>alert(1)</script>")).html
+    html = session_page(session(KINDS["encoder"](), text="</script><script>alert(1)</script>")).html
     assert "</script><script>alert" not in html
     assert "http://" not in re.sub(r'"data:text/javascript[^"]*"', "", html).replace("http://www.w3.org/2000/svg", "")
 
 
 def test_pages_in_notebooks_and_files(tmp_path: Path) -> None:
-    page = KINDS["encoder"]().look(TEXT)
+    page = look_page(KINDS["encoder"](), TEXT)
     assert page._repr_html_().startswith('<iframe srcdoc="')
     assert page.save(tmp_path / "page.html").read_text(encoding="utf-8") == page.html
 
@@ -55,14 +55,14 @@ def test_results_over_data_are_in_the_file(trained: Path, reviews_csv: Path, mon
     monkeypatch.setattr(data_set, "ROWS", {"words": 8, "heads": 2, "faithfulness": 2})
     look = LookSession([("reviews", regard.load(trained, device="cpu"))], LookDefaults("a film", data=reviews_csv))
     run_jobs(look)
-    answers = embedded(look_page(look).html)
+    answers = embedded(session_page(look).html)
     for name in ("words", "heads", "faithfulness"):
         assert answers[request_key("job", {"name": name})]["result"]
 
 
 def test_long_texts_stay_on_the_server() -> None:
     with pytest.raises(InputError, match="up to 128 tokens"):
-        look_page(session(KINDS["encoder"](), text=" ".join([TEXT] * 40)))
+        session_page(session(KINDS["encoder"](), text=" ".join([TEXT] * 40)))
 
 
 def test_the_example_is_that_of_the_page() -> None:

@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Any
 
 from regard.errors import InputError, RegardError, did_you_mean, shorten
-from regard.look.request import Fields
 from regard.look.session import LookSession, describe
 from regard.look.views import VIEWS
+from regard.look.views.fields import Fields
 
 MAX_BODY = 4 << 20  # bytes of a request
 TYPES = {

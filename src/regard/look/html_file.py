@@ -20,8 +20,9 @@ from regard.errors import InputError, RegardError
 from regard.look.api import LookApi
 from regard.look.explain.methods import methods_for
 from regard.look.reading import AttentionPart, LookInput
-from regard.look.session import LookSession
+from regard.look.session import LookDefaults, LookSession
 from regard.look.views import data_set
+from regard.predict import Model
 from regard.progress import OnProgress, Progress
 
 POLICY = (
@@ -60,7 +61,32 @@ class LookPage:
         return f'<iframe srcdoc="{page}" style="{style}" sandbox="allow-scripts" title="regard look"></iframe>'
 
 
-def look_page(session: LookSession, *, progress: OnProgress | None = None) -> LookPage:
+def look_page(
+    model: Model,
+    text: str,
+    pair: str | None = None,
+    *,
+    target: str | None = None,
+    compare: Model | None = None,
+    data: str | Path | None = None,
+    progress: OnProgress | None = None,
+) -> LookPage:
+    """The page of `regard look` for one text, complete in itself: shown in notebooks, and `.save("page.html")`.
+
+    pair: the second text of a pair, or the context of a question.
+    target: for translators, the translation to look at; the model's own if not given.
+    compare: a second model, shown beside the first.
+    data: labeled data for the views over a data set; this takes minutes.
+
+        regard.look_page(regard.load("minilm"), "a cat sat").save("cat.html")
+    """
+    models = [(each.family if each.folder is None else each.folder.name, each) for each in (model, compare) if each]
+    session = LookSession(models, LookDefaults(text, pair, target, None if data is None else Path(data)))
+    run_jobs(session, progress=progress)
+    return session_page(session, progress=progress)
+
+
+def session_page(session: LookSession, *, progress: OnProgress | None = None) -> LookPage:
     """The page with the answers of the session's first text inside."""
     requests = list(page_requests(session))
     answers = {}
@@ -89,8 +115,8 @@ def _answer(session: LookSession, name: str, values: dict[str, Any]) -> dict[str
 
 def request_key(name: str, values: Mapping[str, Any]) -> str:
     """The key of a request, as api.js writes it: names in order, without what is empty."""
-    kept = {key: value for key, value in values.items() if value is not None and value != ""}
-    return f"{name} {json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(',', ':'))}"
+    filled = {key: value for key, value in values.items() if value is not None and value != ""}
+    return f"{name} {json.dumps(filled, ensure_ascii=False, sort_keys=True, separators=(',', ':'))}"
 
 
 def page_requests(session: LookSession) -> Iterator[Request]:

@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import RegardError, shorten
-from regard.predict.model import Model
 from regard.progress import OnProgress, Progress
 
-Work = Callable[[Model, OnProgress], dict[str, Any]]
+if TYPE_CHECKING:  # `predict` is imported by those who have a model
+    from regard.predict.model import Model
+
+Work = Callable[["Model", OnProgress], dict[str, Any]]
 
 
 class _Stopped(Exception):
@@ -21,7 +23,7 @@ class _Stopped(Exception):
 
 
 @dataclass(eq=False)
-class Job:
+class LookJob:
     """One piece of work: how far it is, and its result or its error."""
 
     started: float = field(default_factory=time.monotonic)
@@ -46,7 +48,7 @@ class Jobs:
     """Jobs by name; a name runs once, and again only after an error or a stop."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, LookJob] = {}
         self._lock = threading.Lock()
 
     def status(self, name: str) -> dict[str, Any]:
@@ -58,13 +60,13 @@ class Jobs:
         with self._lock:
             job = self._jobs.get(name)
             if job is None or job.error is not None:
-                job = self._jobs[name] = Job()
+                job = self._jobs[name] = LookJob()
                 threading.Thread(target=_run, args=(job, model, work), daemon=True).start()
             return job.json()
 
     def run(self, name: str, model: Model, work: Work, progress: OnProgress | None = None) -> None:
         """Do the work in this thread; its result or its error is kept under the name."""
-        job = self._jobs[name] = Job()
+        job = self._jobs[name] = LookJob()
         _run(job, model, work, progress)
 
     def stop(self, name: str) -> dict[str, Any]:
@@ -74,7 +76,7 @@ class Jobs:
         return self.status(name)
 
 
-def _run(job: Job, model: Model, work: Work, outer: OnProgress | None = None) -> None:
+def _run(job: LookJob, model: Model, work: Work, outer: OnProgress | None = None) -> None:
     def progress(event: Progress) -> None:
         job.done, job.total = event.done, event.total
         if outer is not None:
@@ -95,4 +97,4 @@ def _run(job: Job, model: Model, work: Work, outer: OnProgress | None = None) ->
 def copy_of(model: Model) -> Model:
     """The same model with its own network, so that hooks of two threads do not meet."""
     checkpoint = replace(model.checkpoint, network=copy.deepcopy(model.network))
-    return Model(checkpoint, model.tokenizer, folder=model.folder)
+    return type(model)(checkpoint, model.tokenizer, folder=model.folder)

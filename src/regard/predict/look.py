@@ -12,7 +12,6 @@ from regard.progress import OnProgress
 if TYPE_CHECKING:  # the package `look` is above this one: it is imported by the methods
     from regard.look.counterfactuals import Counterfactuals
     from regard.look.explain.explanation import Explanation
-    from regard.look.html_file import LookPage
     from regard.look.lens import Lens
     from regard.look.meaning import Meaning
     from regard.predict.model import Model
@@ -106,18 +105,6 @@ class LookMixin:
         network = without_heads(model.network, heads, stack=stack, cross=cross)
         checkpoint = replace(model.checkpoint, network=network)
         return type(model)(checkpoint, model.tokenizer, folder=model.folder, compile=model.compile)
-
-    def look(self, text: str, pair: str | None = None, *, target: str | None = None) -> LookPage:
-        """The page of `regard look` for one text, complete in itself: shown in notebooks, and `.save("page.html")`.
-
-        target: for translators, the translation to look at; the model's own if not given.
-        """
-        from regard.look.html_file import look_page
-        from regard.look.session import LookDefaults, LookSession
-
-        model = cast("Model", self)
-        name = model.family if model.folder is None else model.folder.name
-        return look_page(LookSession([(name, model)], LookDefaults(text, pair, target)))
 
     def meaning(self, word: str, sentences: Sequence[str], *, neighbors: int = 8) -> Meaning:
         """The vectors of a word in several sentences, by layer: in two dimensions, and how similar they are.

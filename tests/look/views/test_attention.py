@@ -6,8 +6,8 @@ import pytest
 from tests.look.models import KINDS, TEXT, session
 
 from regard.errors import InputError
-from regard.look.request import Fields
 from regard.look.views import attention as views
+from regard.look.views.fields import Fields
 
 
 def test_long_maps_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ from tests.look.models import KINDS, TEXT, session, transformer
 
 from regard.config import AttentionConfig
 from regard.errors import InputError
-from regard.look.arrays import unpacked
-from regard.look.request import Fields
+from regard.look.views.arrays import unpacked
 from regard.look.views.compare import difference
+from regard.look.views.fields import Fields
 
 FEWER = AttentionConfig(heads=2)
 

@@ -11,9 +11,9 @@ from tests.look.models import KINDS, session
 
 import regard
 from regard.errors import InputError
-from regard.look.request import Fields
 from regard.look.session import LookDefaults, LookSession
 from regard.look.views import data_set
+from regard.look.views.fields import Fields
 
 
 @pytest.mark.parametrize("name", ["words", "heads", "faithfulness"])

@@ -6,7 +6,7 @@ import pytest
 from tests.look.models import KINDS, TEXT, session
 
 from regard.errors import InputError
-from regard.look.request import Fields
+from regard.look.views.fields import Fields
 from regard.look.views.inside import lens, meaning
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.look.models import KINDS, TEXT, session
 
-from regard.look.request import Fields
 from regard.look.views import steps as views
+from regard.look.views.fields import Fields
 
 
 @pytest.mark.parametrize("kind", ["encoder", "local", "gpt2", "llama", "translator", "relative"])

@@ -12,9 +12,9 @@ import regard
 from regard.errors import InputError, RegardError
 from regard.look.heads import weight_map
 from regard.look.reading import read_text
-from regard.look.request import Fields
 from regard.look.session import LookDefaults, LookSession
 from regard.look.views import attention
+from regard.look.views.fields import Fields
 from regard.look.views.what_if import counterfactuals, save
 
 

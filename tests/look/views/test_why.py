@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.look.models import KINDS, TEXT, session
 
-from regard.look.request import Fields
 from regard.look.views.attention import answer
+from regard.look.views.fields import Fields
 from regard.look.views.why import explain, methods
 
 

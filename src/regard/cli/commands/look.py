@@ -93,7 +93,7 @@ def run(command: LookCommand) -> None:
 
 def _write(session: LookSession, command: LookCommand) -> None:
     from regard.look.figures import draw_heads
-    from regard.look.html_file import look_page, run_jobs
+    from regard.look.html_file import run_jobs, session_page
     from regard.look.reading import LookInput
 
     defaults = session.defaults
@@ -104,7 +104,7 @@ def _write(session: LookSession, command: LookCommand) -> None:
     if command.html is not None:
         with progress_bar() as bar:
             run_jobs(session, progress=bar)
-            written.append(look_page(session, progress=bar).save(command.html))
+            written.append(session_page(session, progress=bar).save(command.html))
     if command.json:
         print_json({"files": [str(path) for path in written]})
     else:

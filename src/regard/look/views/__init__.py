@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from regard.look.request import Fields
 from regard.look.session import LookSession
 from regard.look.views import attention, compare, data_set, inside, steps, what_if, why
+from regard.look.views.fields import Fields
 
 VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "read": attention.read,

@@ -9,11 +9,11 @@ import torch
 
 from regard.errors import InputError
 from regard.look.answer import answer_of
-from regard.look.arrays import packed, rounded
 from regard.look.heads import check_heads, grid_maps, head_vectors, mask_of, pair_products, weight_map
 from regard.look.reading import AttentionPart, Reading, ShownToken, switched_off
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.arrays import packed, rounded
+from regard.look.views.fields import Fields
 
 GRID_PIXELS = 48
 MAX_EXACT = 1024  # tokens of a map whose weights are sent as they are

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.look.arrays import packed, rounded
 from regard.look.changes import hidden_states
 from regard.look.heads import weight_map
 from regard.look.reading import AttentionPart, Reading
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.arrays import packed, rounded
+from regard.look.views.fields import Fields
 
 MAX_TOKENS = 512  # of texts whose weights are compared in full
 

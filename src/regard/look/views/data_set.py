@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError, did_you_mean
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.fields import Fields
 from regard.predict.model import Model
 from regard.progress import OnProgress
 

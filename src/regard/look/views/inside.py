@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from regard.look.reading import switched_off
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.fields import Fields
 
 MAX_SENTENCES = 40
 

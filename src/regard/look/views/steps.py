@@ -10,12 +10,12 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.look.answer import answer_of
-from regard.look.arrays import packed, rounded
 from regard.look.changes import hidden_change
-from regard.look.request import Fields
 from regard.look.session import LookSession
 from regard.look.steps import EmbeddingSum, head_steps
+from regard.look.views.arrays import packed, rounded
 from regard.look.views.attention import read_fields, token_values
+from regard.look.views.fields import Fields
 from regard.model.transformer import Transformer
 from regard.predict.model import Model
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.fields import Fields
 
 
 def counterfactuals(session: LookSession, fields: Fields) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from regard.look.explain.explain import WEAK, default_method
 from regard.look.explain.methods import METHODS
-from regard.look.request import Fields
 from regard.look.session import LookSession
+from regard.look.views.fields import Fields
 
 HIDDEN = ("random",)
 

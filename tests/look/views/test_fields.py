@@ -8,7 +8,7 @@ import pytest
 
 from regard.errors import InputError
 from regard.look.reading import LookInput
-from regard.look.request import Fields
+from regard.look.views.fields import Fields
 
 
 def test_fields() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.look.arrays import packed, rounded, unpacked
+from regard.look.views.arrays import packed, rounded, unpacked
 
 
 @pytest.mark.parametrize(("kind", "levels"), [("uint8", 255), ("uint16", 65535)])
