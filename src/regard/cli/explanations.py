@@ -104,7 +104,7 @@ def print_important_words(result: WordImportance) -> None:
         if one.words:
             print(f"  {'word'.ljust(width)}  mean score  texts  labeled so")
         for word in one.words:
-            share = "" if word.share != word.share else f"{word.share:.0%}"
+            share = "" if word.share is None else f"{word.share:.0%}"
             print(f"  {word.word.ljust(width)}  {word.score:>+10.4f}  {word.texts:>5}  {share:>10}")
         if one.accuracy is not None and one.accuracy_without is not None:
             print(f"  accuracy on texts with these words {_interval(one.accuracy)}")

@@ -47,7 +47,7 @@ class ImportantWord:
     word: str
     score: float  # mean contribution, over the texts that are predicted as the class and have the word
     texts: int  # how many these are
-    share: float  # fraction of all texts with this word that are labeled with the class; NaN without labels
+    share: float | None  # fraction of all texts with this word that are labeled with the class; None without labels
     examples: tuple[WordExample, ...]
 
 
@@ -164,9 +164,9 @@ def _class_words(
     return ClassWords(label, len(rows), words, accuracy, without)
 
 
-def _share(counts: dict[str, int], label: str) -> float:
+def _share(counts: dict[str, int], label: str) -> float | None:
     total = sum(counts.values())
-    return counts.get(label, 0) / total if total else float("nan")
+    return counts.get(label, 0) / total if total else None
 
 
 def _mask(row: _Row, words: set[str]) -> Erased:

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.records import TagRecord
 from regard.errors import InputError, did_you_mean
 from regard.look.explain.explanation import ExplainedTarget
 from regard.look.explain.scorer import Erased, Scorer
 from regard.look.explain.targets.classes import ClassTarget
 from regard.look.explain.tokenized import InputSequence, TokenizedText, WordSpan
+from regard.look.explain.words import word_spans
 from regard.tasks.classify import Classify
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class BaselineScorer(Scorer):
 
 
 def _words_as_tokens(texts: tuple[str, ...]) -> TokenizedText:
-    spans = [(number, *span) for number, text in enumerate(texts) for span in TagRecord.from_text(text).spans]
+    spans = [(number, *span) for number, text in enumerate(texts) for span in word_spans(text)]
     words = tuple(WordSpan(number, start, end, (i,)) for i, (number, start, end) in enumerate(spans))
     return TokenizedText(
         texts=texts,

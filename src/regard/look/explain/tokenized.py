@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.data.batching.framing import Frame, FramedSequence
-from regard.data.records import TagRecord
 from regard.errors import InputError
+from regard.look.explain.words import is_unspaced, word_spans
 from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
@@ -68,10 +68,13 @@ class TokenizedText:
 def group_words(
     texts: Sequence[str], offsets: Sequence[tuple[int, int]], sequence_ids: Sequence[int | None]
 ) -> tuple[WordSpan, ...]:
-    """The words of the texts that have tokens, in order. A token of no word (a space, a symbol) is its own word."""
+    """The words of the texts that have tokens, in order.
+
+    A token of no word (a space) is its own word, and so is every token of a script without spaces between words.
+    """
     words: list[WordSpan] = []
     for sequence, text in enumerate(texts):
-        spans = TagRecord.from_text(text).spans
+        spans = word_spans(text)
         starts = [start for start, _ in spans]
         members: dict[tuple[int, int], list[int]] = {}
         for token, (start, end) in enumerate(offsets):
@@ -79,7 +82,7 @@ def group_words(
                 continue
             first = start + len(text[start:end]) - len(text[start:end].lstrip())  # a token may start with a space
             number = bisect_right(starts, first) - 1
-            inside = number >= 0 and first < spans[number][1]
+            inside = number >= 0 and first < spans[number][1] and not is_unspaced(text[slice(*spans[number])])
             members.setdefault(spans[number] if inside else (start, end), []).append(token)
         words += [WordSpan(sequence, *span, tuple(tokens)) for span, tokens in sorted(members.items())]
     return tuple(words)

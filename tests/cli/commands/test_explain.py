@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from tests.look.tiny_models import model
 
 from regard.cli import main
-from regard.cli.explanations import print_explanation
-from regard.look.explain.explanation import Explanation
 
 
 def test_a_text_is_explained_in_lines_and_as_json(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,22 +52,3 @@ def test_wrong_arguments_are_refused(
     given_arguments = [str(reviews_csv) if one == "DATA" else one for one in arguments]
     assert main(["explain", str(trained), *given_arguments]) in (1, 2)
     assert message in capsys.readouterr().err
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_words_are_colored_in_a_terminal_and_control_characters_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
-    explanation = model("tiny-bert", {"sequence": 2}).explain("the soup\x1b[31m was warm")
-    assert isinstance(explanation, Explanation)
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    print_explanation(explanation, top=3)
-    written = terminal.getvalue()
-    assert "\x1b[31m" not in written
-    assert "48;2;" in written
