@@ -14,6 +14,8 @@ from regard.garbage import without_garbage_collection
 if TYPE_CHECKING:
     from regard.comparison.compare import compare
     from regard.comparison.result import Comparison
+    from regard.compression.compress import BelowFloor, compress
+    from regard.compression.result import Compression
     from regard.errors import (
         DataError,
         EngineWarning,
@@ -61,7 +63,9 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 
 __all__ = [
     "Answer",
+    "BelowFloor",
     "Comparison",
+    "Compression",
     "CrossValidation",
     "DataError",
     "EngineWarning",
@@ -96,6 +100,7 @@ __all__ = [
     "WordsAnswer",
     "__version__",
     "compare",
+    "compress",
     "create",
     "cross_validate",
     "evaluate",
@@ -114,7 +119,9 @@ __all__ = [
 # The module of each public name. It is imported when the name is first used, so that `import regard` needs no torch.
 _HOMES = {
     "Answer": "regard.tasks.task",
+    "BelowFloor": "regard.compression.compress",
     "Comparison": "regard.comparison.result",
+    "Compression": "regard.compression.result",
     "CrossValidation": "regard.selection.folds",
     "DataError": "regard.errors",
     "EngineWarning": "regard.errors",
@@ -148,6 +155,7 @@ _HOMES = {
     "UntrainedWarning": "regard.errors",
     "WordsAnswer": "regard.tasks.tag",
     "compare": "regard.comparison.compare",
+    "compress": "regard.compression.compress",
     "create": "regard.predict",
     "cross_validate": "regard.selection.folds",
     "evaluate": "regard.evaluation",

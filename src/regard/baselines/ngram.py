@@ -27,7 +27,7 @@ from regard.baselines.linear import ITERATIONS, LinearFit, LinearProblem, Sparse
 from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.config import BagConfig
-from regard.data.batching.examples import Examples
+from regard.data.batching.examples import TEACHER, Examples
 from regard.data.records import Record
 from regard.errors import InputError
 from regard.model.bag import BagNetwork
@@ -107,6 +107,8 @@ def linear_problem(network: BagNetwork, task: Classify, examples: Examples) -> L
     if task.kind == "number":
         return LinearProblem(rows, labels.to(rows.values)[:, None], "squares", 1)
     weights = None if task.weights is None else torch.tensor(task.weights, dtype=rows.values.dtype)
+    if TEACHER in examples.by_sequence and task.kind == "single":
+        return _soft_problem(rows, torch.from_numpy(examples.by_sequence[TEACHER]).to(rows.values).exp(), columns)
     if task.kind == "single" and columns > 1:
         classes = torch.nn.functional.one_hot(labels, columns).to(rows.values)
         return LinearProblem(rows, labels, "softmax", columns, naive_bayes_scale(rows, classes), weights)
@@ -114,6 +116,14 @@ def linear_problem(network: BagNetwork, task: Classify, examples: Examples) -> L
     if task.kind == "single" and weights is not None:  # weights of both classes as one of the second
         weights = weights[1:] / weights[:1]
     return LinearProblem(rows, targets, "logistic", columns, naive_bayes_scale(rows, targets), weights)
+
+
+def _soft_problem(rows: SparseRows, chances_NC: Tensor, columns: int) -> LinearProblem:
+    """The probabilities of a teacher as targets."""
+    if columns > 1:
+        return LinearProblem(rows, chances_NC, "softmax", columns, naive_bayes_scale(rows, chances_NC))
+    second_N1 = chances_NC[:, 1:]
+    return LinearProblem(rows, second_N1, "logistic", columns, naive_bayes_scale(rows, second_N1))
 
 
 def _sparse_rows(network: BagNetwork, examples: Examples) -> SparseRows:

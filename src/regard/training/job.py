@@ -15,6 +15,7 @@ from regard.model.network import Network
 from regard.tasks.inference import RowSource, ScoreResult
 from regard.tasks.task import Task
 from regard.training.engine.compilation import CompileCost, CompileMode
+from regard.training.engine.distillation import Distillation
 from regard.training.engine.distributed import World
 from regard.training.engine.memory import MemoryPlan
 from regard.training.engine.stepper import BatchShape
@@ -56,6 +57,7 @@ class TrainingJob:
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None
+    distillation: Distillation | None = None  # a teacher
 
 
 @dataclass(frozen=True)

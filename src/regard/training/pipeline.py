@@ -95,6 +95,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         score_initial=inputs.initialize is not None,
         prefer_last=inputs.model.pretrained and decays,
     )
+    if inputs.distillation is not None:
+        job = replace(job, distillation=inputs.distillation, record=False, compile="no")  # its hooks need plain steps
     if inputs.fitted:
         job = replace(job, steps=0)
     return with_validation(job, inputs.validation)

@@ -15,6 +15,7 @@ from regard.tasks.inference import ScoreResult
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import RowOutputs, Task
 from regard.training.defaults import DataSize
+from regard.training.engine.distillation import Distillation
 from regard.training.engine.distributed import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
@@ -103,6 +104,7 @@ class TrainingInputs:
     max_tokens: int | None = None
     fitted: bool = False
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}
+    distillation: Distillation | None = None
 
 
 @dataclass(frozen=True)

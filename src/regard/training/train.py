@@ -36,6 +36,7 @@ from regard.training.defaults import (
     resolve_settings,
     static_recipe,
 )
+from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
@@ -81,6 +82,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
+    distillation: Distillation | None = None,
     **settings: Unpack[TrainSettings],
 ) -> TrainResult:
     """Train a model on labeled data and write it as a folder that transformers opens too.
@@ -100,6 +102,7 @@ def train(
     resume: continue a run with the same data and settings that was stopped or killed. A run that had not begun is
         begun, and of one that has ended the result is returned.
     progress: called with a `TrainingEvent` for the start, every few steps and every score.
+    distillation: a teacher, see `regard.training.engine.distillation`.
     settings: see `regard.Settings`.
 
     Example: `regard.train("reviews.csv", out="runs/reviews", epochs=3)`.
@@ -121,7 +124,7 @@ def train(
             data, dev=dev, task=task, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading
         )
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
-        build = partial(build, report=_reporter(context))
+        build = partial(build, report=_reporter(context), distillation=distillation)
         inputs = build(records)
         if _should_refit(inputs, records, ranks=context.world.ranks):
             all_rows = replace(records, train=[*records.train, *records.dev], dev=[])
@@ -185,6 +188,7 @@ def _training_inputs(
     preset: str | None,
     tokenizer: str | Path | None,
     report: Report = lambda what, done, total: None,
+    distillation: Distillation | None = None,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     baseline = BASELINES.get(preset or "")
@@ -201,7 +205,7 @@ def _training_inputs(
     )
     if model.probe or baseline is not None or (model.pretrained and task.probe == "request"):
         recipe = _recipe(model, baseline, len(data.train))
-    source, examples = _source(task, data, preprocessing, settings)
+    source, examples = _source(task, data, preprocessing, settings, distillation)
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
@@ -212,13 +216,14 @@ def _training_inputs(
         rows=len(data.train),
         settings=settings,
         recipe=recipe,
-        identity=_identity(data, task, model, name),
+        identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
         initialize=_initializer(task, examples, settings.seed, model, baseline),
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
+        distillation=distillation,
     )
 
 
@@ -313,9 +318,16 @@ def _initial_model(
 
 
 def _source(
-    task: Task, data: LabeledData, preprocessing: Preprocessing, settings: Settings
+    task: Task,
+    data: LabeledData,
+    preprocessing: Preprocessing,
+    settings: Settings,
+    distillation: Distillation | None = None,
 ) -> tuple[BatchSource, Examples]:
     """The sequences of each epoch, and those that their lengths are planned with."""
+    if distillation is not None:
+        taught = distillation.soft_targets(task, task.examples(data.train, preprocessing, labeled=True), data.train)
+        return taught, taught
     if settings.bpe_dropout:
         marking = replace(preprocessing, tokenizer=MarkingTokenizer.of(preprocessing.tokenizer))
         marked = task.examples(data.train, marking, labeled=True)
@@ -391,14 +403,18 @@ def _check_explainable(task: Task, settings: Settings) -> None:
         raise InputError(f"{both} were both given; use {setting('class_balance', 'weights')} with the first.")
 
 
-def _identity(data: LabeledData, task: Task, model: InitialModel, start: str) -> Mapping[str, Any]:
+def _identity(
+    data: LabeledData, task: Task, model: InitialModel, start: str, distillation: Distillation | None
+) -> Mapping[str, Any]:
     """What a resumed run must share with the one that was stopped, besides its settings."""
     tokenizers = (model.tokenizer, model.tokenizer.target)
+    teacher = {} if distillation is None else {"teacher": distillation.identity}
     return {
         "data": data.fingerprint,
         "start": start,
         "task": task.name,
         "tokenizer": [tokenizer_hash(tokenizer) for tokenizer in tokenizers if tokenizer is not None],
+        **teacher,
     }
 
 

@@ -23,6 +23,7 @@ NAMES = (
     "search",
     "generate",
     "translate",
+    "compress",
     "export",
     "tokenizer",
     "vectors",

@@ -17,6 +17,7 @@ from regard.data.corpus.masking import IGNORE  # for float targets the ignored v
 from regard.errors import InputError
 from regard.ragged import Ragged
 
+TEACHER = "teacher"  # soft targets: the log-probabilities, or the logits, of a teacher
 LEARN = "learn"  # per token: 0 if it can be a target, IGNORE if it is only context
 
 Arrays = Mapping[str, npt.NDArray[Any]]

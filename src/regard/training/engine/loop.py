@@ -89,6 +89,7 @@ class _Loop:
             ranks=1 if sharded else self.world.ranks,
             gather=self.world.all_reduce if self.world.ranks > 1 else None,
             rdrop=self.settings.rdrop,
+            distillation=job.distillation,
         )
         self.average = WeightAverage(job.network, fraction=self.settings.average, steps=job.steps)
         self.shape, self.epoch_steps = job.shape, 1

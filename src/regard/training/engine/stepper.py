@@ -15,6 +15,7 @@ from regard.model.kernels.compiled import compiled
 from regard.model.kernels.cuda_graphs import CudaGraph
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
+from regard.training.engine.distillation import Distillation, LayerMatcher, distillation_loss
 from regard.training.engine.fsdp import is_shard, local
 from regard.training.engine.guard import LossGuard
 from regard.training.engine.optimizer import allocate_state
@@ -59,11 +60,15 @@ class Stepper:
         ranks: int = 1,
         gather: Callable[[Tensor], None] | None = None,
         rdrop: float = 0.0,
+        distillation: Distillation | None = None,
     ) -> None:
         self.network, self.task, self.optimizer = network, task, optimizer
         self.run = wrapped if wrapped is not None else network
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
         self.rdrop = rdrop  # if above 0, every part has its sequences twice
+        self.distillation = distillation
+        watches = distillation is not None and distillation.network is not None
+        self.matcher = LayerMatcher(network, distillation) if watches and distillation is not None else None
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self.unfelt = gradient_free_biases(network)
@@ -129,7 +134,12 @@ class Stepper:
             output = self.run(prepared.tokens, prepared.target, at=prepared.at)
         if self.rdrop:
             return rdrop_loss(self.task, output, prepared, self.rdrop)
-        return self.task.loss(output, prepared)
+        if self.distillation is None:
+            return self.task.loss(output, prepared)
+        loss = distillation_loss(self.task, output, prepared, self.distillation)
+        if self.matcher is None:
+            return loss
+        return Loss(loss.sum + loss.count * self.matcher.loss(prepared.tokens), loss.count)
 
     def _part_now(self, inputs: Inputs) -> None:
         loss = self.compute(inputs)

@@ -1,0 +1,1 @@
+"""The smallest model that keeps the score: int8, pruning, distillation, each measured on this machine."""

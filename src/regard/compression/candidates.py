@@ -1,0 +1,243 @@
+"""The candidates in the order of their cost, and how each is made."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from regard.baselines import BASELINES
+from regard.checkpoint.files import write_json
+from regard.checkpoint.write_folder import write_folder
+from regard.comparison.trainings.time_budget import train_within
+from regard.compression.students.importance import Importance, measure_importance
+from regard.compression.students.shapes import Shape, can_shrink, kept_layers, shrink
+from regard.compression.students.vocabulary import can_trim, trim_vocabulary
+from regard.compression.teacher import Teacher
+from regard.config import ModelConfig
+from regard.errors import InputError
+from regard.export.engines import RECORD
+from regard.export.int8_linear import int8_layers
+from regard.export.onnx_files import write_onnx_files
+from regard.model.transformer import Transformer
+from regard.predict.load import load
+from regard.predict.model import Model
+from regard.predict.model_task import RUN
+from regard.training.engine.distillation import Distillation
+from regard.training.load_data import LabeledData, texts_of
+from regard.training.output.metrics_log import OnTrainingEvent
+
+
+@dataclass(frozen=True)
+class CandidateSpec:
+    """A model to make and to measure.
+
+    base: the candidate whose folder it starts from; the teacher's if None.
+    """
+
+    name: str
+    method: str
+    kind: str  # "engine", "dtype", "student" or "baseline"
+    base: str | None = None
+    engine: str | None = None
+    dtype: str = "fp32"
+    exclude: tuple[str, ...] = ()
+    shape: Shape | None = None
+    trim: bool = False
+    preset: str | None = None
+
+    @property
+    def slug(self) -> str:
+        """The name of its folder."""
+        return self.name.replace(" ", "-").replace("/", "-")
+
+    @property
+    def is_trained(self) -> bool:
+        return self.kind in ("student", "baseline")
+
+
+@dataclass(eq=False)
+class Workshop:
+    """What candidates are made from."""
+
+    teacher: Teacher
+    data: LabeledData
+    settings: Mapping[str, Any]
+    training: OnTrainingEvent | None = None
+    importance: Importance | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # duration of trainings
+    more_rows: Callable[[], None] | None = None  # adds rows to `data`, called once before the first training
+
+    @property
+    def teacher_folder(self) -> Path:
+        """The folder of the teacher; a name on the hub has one too."""
+        folder = self.teacher.model.folder
+        assert folder is not None
+        return folder
+
+    def make(self, candidate: CandidateSpec, folder: Path, base: Path, budget: float | None) -> None:
+        """Write the model folder of a candidate; a training that was interrupted there goes on."""
+        makers: dict[str, Callable[[], None]] = {
+            "engine": lambda: self._with_engine(candidate, folder, base),
+            "dtype": lambda: self._with_dtype(candidate, folder, base),
+            "student": lambda: self._train_student(candidate, folder, budget),
+            "baseline": lambda: self._train_baseline(candidate, folder, budget),
+        }
+        if candidate.is_trained and self.more_rows is not None:
+            self.more_rows()
+            self.more_rows = None
+        makers[candidate.kind]()
+
+    def _with_engine(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
+        """A copy of a model that runs in int8."""
+        shutil.copytree(base, folder, dirs_exist_ok=True)
+        if candidate.engine == "onnx int8":
+            network = load(base, device="cpu", engine="torch").network
+            files = write_onnx_files(network, folder, int8=True, exclude=candidate.exclude)
+            for file in files:
+                if not file.int8:
+                    (folder / file.name).unlink()
+        record_engine(folder, {"name": "int8", "exclude": list(candidate.exclude)})
+
+    def _with_dtype(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
+        """A copy with weights in half precision."""
+        model = load(base, device="cpu", dtype=candidate.dtype, engine="torch")
+        model.save(folder, overwrite=True)
+        _copy_card(base, folder)
+
+    def _train_student(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
+        start = folder.with_name("start")
+        layers: dict[int, int] = {}
+        if candidate.shape is not None:
+            layers = self._write_start(candidate, candidate.shape, start)
+        same_width = candidate.shape is not None and candidate.shape.width == self._config.width
+        distillation = self._distillation(candidate, layers, same_width=same_width)
+        options = {**self.settings, "distillation": distillation}
+        self.seconds[candidate.name] = train_within(
+            budget, folder, self.data, preset=None, start=str(start), settings=options, training=self.training
+        )
+
+    @property
+    def _config(self) -> ModelConfig:
+        config = self.teacher.model.config
+        assert isinstance(config, ModelConfig)
+        return config
+
+    def _write_start(self, candidate: CandidateSpec, shape: Shape, start: Path) -> dict[int, int]:
+        """The student before its training, cut out of the teacher; returns which layers match."""
+        model = self.teacher.model
+        layers = dict(enumerate(kept_layers(self._config.layers, shape.layers)))
+        if (start / "config.json").is_file():
+            return layers
+        if self.importance is None:
+            assert isinstance(model.network, Transformer)
+            rows = self.data.train
+            self.importance = measure_importance(model.network, self.teacher.task, rows, model.preprocessing())
+        checkpoint, tokenizer = shrink(model.checkpoint, shape, self.importance), model.require_tokenizer()
+        if candidate.trim:
+            checkpoint, tokenizer = trim_vocabulary(checkpoint, tokenizer, texts_of(self.data.train))
+        write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
+        return layers
+
+    def _distillation(self, candidate: CandidateSpec, layers: dict[int, int], *, same_width: bool) -> Distillation:
+        network = self.teacher.model.network
+        matches = isinstance(network, Transformer) and layers and not candidate.trim
+        return Distillation(
+            self.teacher.soft_targets,
+            identity=self.teacher.identity,
+            network=network if matches and isinstance(network, Transformer) else None,
+            layers=layers if matches else {},
+            hidden_weight=1.0 if same_width else 0.0,
+            relation_weight=0.0 if same_width else 1.0,
+        )
+
+    def _train_baseline(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
+        distillation = Distillation(self.teacher.soft_targets, identity=self.teacher.identity)
+        settings = {name: value for name, value in self.settings.items() if name in ("seed", "device")}
+        options: dict[str, Any] = {**settings, "distillation": distillation}
+        start = None
+        if candidate.preset == "static":
+            start = str(self.teacher_folder)
+        self.seconds[candidate.name] = train_within(
+            budget, folder, self.data, preset=candidate.preset, start=start, settings=options, training=self.training
+        )
+
+
+def record_engine(folder: Path, record: Mapping[str, Any]) -> None:
+    """Note in run.json which engine the model is for; `regard.load` reads it."""
+    run = json.loads((folder / RUN).read_text(encoding="utf-8")) if (folder / RUN).is_file() else {}
+    write_json(folder / RUN, {**run, RECORD: dict(record)})
+
+
+def _copy_card(base: Path, folder: Path) -> None:
+    if (base / "README.md").is_file():
+        shutil.copy2(base / "README.md", folder / "README.md")
+
+
+def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[CandidateSpec]:
+    """All candidates for a teacher, those that cost least to make first."""
+    candidates: list[CandidateSpec] = []
+    network = model.network
+    has_blocks = bool(int8_layers(network))
+    is_encoder = isinstance(network, Transformer) and network.decoder is None
+    if "int8" in methods and has_blocks:
+        candidates.append(CandidateSpec("int8", "int8 products of torch", "engine", engine="int8"))
+        if is_encoder and importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnxscript"):
+            candidates.append(CandidateSpec("onnx int8", "int8 in ONNX Runtime", "engine", engine="onnx int8"))
+    if "half" in methods and isinstance(network, Transformer):
+        candidates.append(CandidateSpec("bf16", "weights in bf16", "dtype", dtype="bf16"))
+    if "layers" in methods and can_shrink(model.checkpoint):
+        candidates += _students(model)
+    for name in ("static", "ngram"):
+        if name in methods and task in BASELINES[name].tasks and not (name == "static" and not has_blocks):
+            about = BASELINES[name].from_model("the teacher") if name == "static" else name
+            candidates.append(CandidateSpec(name, f"{about}, on the teacher's probabilities", "baseline", preset=name))
+    return candidates
+
+
+def _students(model: Model) -> list[CandidateSpec]:
+    """Fewer layers, pruned units, and a narrow student; each also in int8."""
+    config = model.config
+    assert isinstance(config, ModelConfig)
+    trims = can_trim(model.require_tokenizer(), model.checkpoint)
+    narrow = config.head_width * max(config.attention.heads // 2, 1)
+    results: list[CandidateSpec] = []
+    counts = sorted(
+        {max(config.layers * 2 // 3, 1), max(config.layers // 2, 1), max(config.layers // 3, 1)}, reverse=True
+    )
+    for layers in [count for count in counts if count < config.layers]:
+        shape = Shape(layers, config.width, config.ffn_width)
+        results += _with_int8(
+            CandidateSpec(f"layers {layers}", f"{layers} of {config.layers} layers, distilled", "student", shape=shape)
+        )
+    pruned = Shape(config.layers, config.width, max(config.ffn_width // 2, 1))
+    results += _with_int8(CandidateSpec("pruned", "half of the feed-forward units, distilled", "student", shape=pruned))
+    small = Shape(max(config.layers // 2, 1), narrow, max(config.ffn_width // 2, 1))
+    about = f"{small.layers} layers of width {narrow}{', smaller vocabulary' if trims else ''}, distilled"
+    return results + _with_int8(CandidateSpec("small", about, "student", shape=small, trim=trims))
+
+
+def _with_int8(candidate: CandidateSpec) -> list[CandidateSpec]:
+    name = f"{candidate.name} int8"
+    return [candidate, CandidateSpec(name, f"{candidate.method}, int8", "engine", base=candidate.name, engine="int8")]
+
+
+def without_layers(candidate: CandidateSpec, layers: Sequence[str]) -> CandidateSpec:
+    """The same candidate with these layers in fp32."""
+    count = len(layers)
+    name = f"{candidate.name} but {count} {'layer' if count == 1 else 'layers'}"
+    return replace(candidate, name=name, method=f"{candidate.method}, {count} in fp32", exclude=tuple(layers))
+
+
+def check_methods(names: Sequence[str]) -> None:
+    """Raise InputError for a method that does not exist."""
+    for name in names:
+        if name not in METHODS:
+            raise InputError(f'the method "{name}" is not known; expected some of: {", ".join(METHODS)}.')
+
+
+METHODS = ("int8", "half", "layers", "static", "ngram")

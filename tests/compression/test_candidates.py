@@ -1,0 +1,91 @@
+"""Which candidates a teacher has, and how they are made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.predict.models import random_checkpoint
+
+from regard.compression.candidates import (
+    METHODS,
+    CandidateSpec,
+    Workshop,
+    check_methods,
+    plan_candidates,
+    record_engine,
+    without_layers,
+)
+from regard.compression.students.shapes import Shape
+from regard.compression.teacher import Teacher
+from regard.errors import InputError
+from regard.predict.load import load
+from regard.predict.model import Model
+from regard.training.load_data import LabeledData
+
+
+def test_cheap_candidates_come_first(teacher: Teacher) -> None:
+    names = [candidate.name for candidate in plan_candidates(teacher.model, "classify", methods=METHODS)]
+    assert names[0] == "int8"
+    assert names.index("bf16") < names.index("layers 1") < names.index("layers 1 int8") < names.index("small")
+    assert names[-2:] == ["static", "ngram"]
+
+
+def test_candidates_fit_the_network_and_the_task() -> None:
+    decoder = Model(random_checkpoint("tiny-gpt2"))
+    assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8", "bf16"]
+    recurrent = Model(random_checkpoint("tiny-gru"))
+    assert plan_candidates(recurrent, "translate", methods=METHODS) == []
+    with pytest.raises(InputError, match='the method "int4" is not known; expected some of: int8'):
+        check_methods(["int4"])
+
+
+def test_layers_in_fp32_are_part_of_the_name() -> None:
+    one = without_layers(CandidateSpec("int8", "int8 products", "engine", engine="int8"), ["a", "b"])
+    assert (one.name, one.slug, one.exclude) == ("int8 but 2 layers", "int8-but-2-layers", ("a", "b"))
+
+
+def workshop(teacher: Teacher, data: LabeledData) -> Workshop:
+    return Workshop(teacher, data, {"steps": 3, "device": "cpu"})
+
+
+def test_an_engine_is_recorded_in_the_folder(
+    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path
+) -> None:
+    shop = workshop(teacher, labeled)
+    shop.make(
+        CandidateSpec("int8", "", "engine", engine="int8", exclude=("x",)), tmp_path / "int8", teacher_folder, None
+    )
+    assert json.loads((tmp_path / "int8" / "run.json").read_text())["engine"] == {"name": "int8", "exclude": ["x"]}
+    shop.make(CandidateSpec("bf16", "", "dtype", dtype="bf16"), tmp_path / "bf16", teacher_folder, None)
+    assert load(tmp_path / "bf16", device="cpu").info().bytes < load(teacher_folder, device="cpu").info().bytes
+    record_engine(tmp_path, {"name": "onnx"})
+    assert json.loads((tmp_path / "run.json").read_text()) == {"engine": {"name": "onnx"}}
+
+
+@pytest.mark.parametrize("width", [32, 16])
+def test_students_are_trained_from_the_teacher(
+    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path, width: int
+) -> None:
+    shop = workshop(teacher, labeled)
+    calls: list[int] = []
+    shop.more_rows = lambda: calls.append(1)
+    folder = tmp_path / "student" / "model"
+    shop.make(CandidateSpec("small", "", "student", shape=Shape(1, width, 64)), folder, teacher_folder, None)
+    assert calls == [1]
+    assert shop.more_rows is None
+    model = load(folder, device="cpu")
+    assert (model.config.layers, model.config.width) == (1, width)
+    assert model.labels == teacher.model.labels
+    assert shop.seconds["small"] > 0
+
+
+def test_ngrams_learn_from_the_teacher(
+    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path
+) -> None:
+    shop = workshop(teacher, labeled)
+    folder = tmp_path / "ngram" / "model"
+    shop.make(CandidateSpec("ngram", "", "baseline", preset="ngram"), folder, teacher_folder, None)
+    answers = load(folder, device="cpu").predict(["great soup", "dull soup"])
+    assert [answer.json()["label"] for answer in answers] == ["good", "bad"]

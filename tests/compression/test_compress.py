@@ -1,0 +1,147 @@
+"""The whole search: what is chosen and written, how it goes on, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from tests.compression.conftest import write_rows
+from tests.predict.models import random_checkpoint, word_tokenizer
+
+import regard
+from regard.compression import measure as measure_module
+from regard.compression import search as search_module
+from regard.compression.candidates import Workshop
+from regard.compression.compress import BelowFloor, compress
+from regard.compression.measure import Measured
+from regard.errors import FolderError, InputError
+from regard.export import engines
+from regard.predict.model import Model
+
+
+@pytest.fixture(autouse=True)
+def int8_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # ONNX Runtime: no export, which takes seconds
+
+
+def test_the_fastest_model_that_keeps_the_score(
+    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "small"
+    seen: list[str] = []
+    result = compress(
+        teacher_folder,
+        rows_file,
+        test=test_file,
+        out=out,
+        floor=0.9,
+        methods=["int8", "half", "ngram"],
+        device="cpu",
+        progress=lambda progress: seen.append(progress.values.get("name", progress.stage)),
+    )
+    assert seen[0] == "teacher"
+    assert result.chosen in ("int8", "bf16", "ngram")
+    assert {one.name for one in result.candidates} == {"int8", "bf16", "ngram"}
+    chosen = result.chosen_candidate
+    assert chosen is not None
+    assert chosen.holds
+    assert chosen.difference is not None
+    assert result.rows == 120
+    stored = json.loads((out / "compression.json").read_text())
+    assert stored["chosen"] == result.chosen
+    card = (out / "README.md").read_text()
+    assert "## Compression" in card
+    assert f"| **{result.chosen}** |" in card
+    assert (out / "pareto.png").read_bytes().startswith(b"\x89PNG")
+    assert not out.with_name("small.compress").exists()
+    score = regard.evaluate(regard.load(out, device="cpu"), test_file).scores[result.metric].value
+    assert score == pytest.approx(chosen.scores[result.metric].value)
+    with pytest.raises(InputError, match="exists and is not empty"):
+        compress(teacher_folder, rows_file, test=test_file, out=out, methods=["half"])
+
+
+def test_a_floor_that_nothing_holds(teacher_folder: Path, rows_file: Path, tmp_path: Path) -> None:
+    hard = write_rows(tmp_path / "hard.csv", 60, seed=5)
+    real = measure_module.measure
+
+    def worse(model: Model, *arguments: Any) -> Measured:
+        measured = real(model, *arguments)
+        if model.engine == "int8" or "bf16" in str(model.folder):
+            for table in (measured.dev, measured.test):
+                table.features[::3, table.score("accuracy").columns[0]] = 0
+        return measured
+
+    options: dict[str, Any] = {"test": hard, "floor": 0.99, "methods": ["half"], "device": "cpu"}
+    with mock.patch.object(search_module, "measure", worse):
+        with pytest.raises(BelowFloor, match=r"no candidate keeps 99\.0%.*nothing was written") as caught:
+            compress(teacher_folder, rows_file, out=tmp_path / "small", **options)
+        assert not (tmp_path / "small").exists()
+        assert "bf16: accuracy" in str(caught.value)
+        assert "--allow-below-floor" in caught.value.with_flags
+        assert caught.value.compression.chosen is None
+        result = compress(teacher_folder, rows_file, out=tmp_path / "small", allow_below_floor=True, **options)
+    assert result.chosen == "bf16"
+    assert result.notes[-1] == "no candidate holds the floor of 0.99; bf16 comes nearest"
+
+
+def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"test": test_file, "floor": 0.8, "device": "cpu", "keep_all": True, "steps": 2}
+    methods = ["half", "ngram"]
+    real = Workshop.make
+
+    def killed(self: Workshop, candidate: Any, *arguments: Any) -> None:
+        if candidate.name == "ngram":
+            raise KeyboardInterrupt
+        real(self, candidate, *arguments)
+
+    out = tmp_path / "small"
+    with mock.patch.object(Workshop, "make", killed), pytest.raises(KeyboardInterrupt):
+        compress(teacher_folder, rows_file, out=out, methods=methods, **options)
+    made: list[str] = []
+
+    def counted(self: Workshop, candidate: Any, *arguments: Any) -> None:
+        made.append(candidate.name)
+        real(self, candidate, *arguments)
+
+    with mock.patch.object(Workshop, "make", counted):
+        result = compress(teacher_folder, rows_file, out=out, methods=methods, **options)
+    assert made == ["ngram"]
+    assert [one.name for one in result.candidates] == ["bf16", "ngram"]
+    with pytest.raises(FolderError, match="differs in: floor"):
+        compress(teacher_folder, rows_file, out=out, methods=methods, **{**options, "floor": 0.7})
+
+
+def test_what_is_refused(teacher_folder: Path, rows_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "small"
+    with pytest.raises(InputError, match=r"floor is 1\.2"):
+        compress(teacher_folder, rows_file, out=out, floor=1.2)
+    few = write_rows(tmp_path / "few.csv", 9, seed=2)
+    with pytest.raises(InputError, match="there are 9 test rows, too few to prove"):
+        compress(teacher_folder, rows_file, test=few, out=out)
+    other = tmp_path / "other.csv"
+    other.write_text(rows_file.read_text().replace("good", "yes"))
+    with pytest.raises(InputError, match=r"the teacher and the data have different labels.*good"):
+        compress(teacher_folder, other, out=out)
+    language = Model(random_checkpoint("tiny-bert", {"masked": 0}), word_tokenizer(special=True))
+    with pytest.raises(InputError, match=r"no answers to give|language models are not compressed"):
+        compress(language.save(tmp_path / "language"), rows_file, out=out)
+    assert not out.exists()
+
+
+def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(BelowFloor):
+        compress(teacher_folder, rows_file, test=test_file, out=tmp_path / "a", time=0.001, methods=["half"])
+    result = compress(
+        teacher_folder,
+        rows_file,
+        test=test_file,
+        out=tmp_path / "b",
+        target_ms=1e6,
+        floor=0.8,
+        methods=["half", "ngram"],
+    )
+    assert [one.name for one in result.candidates] == ["bf16"]

@@ -1,0 +1,45 @@
+"""What is measured of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regard.compression.measure import measure, weight_bytes, with_words
+from regard.compression.teacher import Teacher
+from regard.data.records import AnswerRecord, ClassifyRecord, DocumentRecord, PairRecord, TagRecord, TranslateRecord
+from regard.export import engines
+from regard.predict.load import load
+from regard.training.load_data import LabeledData
+
+
+def test_a_model_is_measured(teacher: Teacher, labeled: LabeledData) -> None:
+    result = measure(teacher.model, teacher.task, labeled.dev, labeled.train[:50])
+    assert result.test.rows == 50
+    assert result.dev.rows == len(labeled.dev)
+    assert result.scores["accuracy"].value == pytest.approx(result.test.value("accuracy"))
+    assert list(result.latency_ms) == ["1", "24", "128"]
+    assert all(value > 0 for value in result.latency_ms.values())
+    assert result.texts_per_second > 0
+    assert result.parameters == sum(weight.numel() for weight in teacher.model.network.parameters())
+
+
+def test_texts_of_a_length() -> None:
+    assert with_words(ClassifyRecord("a b c", "x"), 5) == ClassifyRecord("a b c a b", "x")
+    pair = with_words(PairRecord("a b c", "d", "x"), 4)
+    assert isinstance(pair, PairRecord)
+    assert (pair.first, pair.second) == ("a b", "d d")
+    assert with_words(TranslateRecord("a b", "c"), 1).texts[0][1] == "a"
+    assert len(with_words(TagRecord.from_text("a b"), 7).texts[0][1].split()) == 7
+    answer = with_words(AnswerRecord("1", "a b c", "why"), 2)
+    assert isinstance(answer, AnswerRecord)
+    assert answer.context == "a b"
+    assert with_words(DocumentRecord("a b"), 9) == DocumentRecord("a b")
+    assert with_words(ClassifyRecord("", "x"), 2) == ClassifyRecord("a a", "x")
+
+
+def test_int8_is_smaller(teacher_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+    exact, int8 = load(teacher_folder, device="cpu"), load(teacher_folder, device="cpu", engine="int8")
+    assert weight_bytes(int8) < weight_bytes(exact)

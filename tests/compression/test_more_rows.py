@@ -1,0 +1,41 @@
+"""Unlabeled texts and variants of training texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regard.compression.more_rows import can_use, read_unlabeled, variants, with_more_rows
+from regard.compression.teacher import Teacher
+from regard.data.records import ClassifyRecord, PairRecord
+from regard.errors import InputError
+from regard.training.load_data import LabeledData
+
+
+def test_variants_are_parts_with_other_words() -> None:
+    rows = [ClassifyRecord("one two three four", "a"), PairRecord("five six", "seven eight", "b")]
+    words = {"one", "two", "three", "four", "five", "six", "seven", "eight"}
+    made = variants(rows, count=30, seed=1)
+    assert len(made) == 30
+    assert made == variants(rows, count=30, seed=1)
+    assert all(getattr(record, "label", "") is None for record in made)
+    assert {word for record in made for _, text in record.texts for word in text.split()} <= words
+    assert {type(record) for record in made} == {ClassifyRecord, PairRecord}
+    assert variants([], count=0) == []
+
+
+def test_unlabeled_texts_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("a text\n\nanother one\n")
+    assert [record.texts[0][1] for record in read_unlabeled(file, "classify")] == ["a text", "another one"]
+    with pytest.raises(InputError, match="is for the task classify; this model is for tag"):
+        read_unlabeled(file, "tag")
+    assert (can_use("pair"), can_use("tag")) == (True, False)
+
+
+def test_the_teacher_labels_more_rows(teacher: Teacher, labeled: LabeledData) -> None:
+    more = with_more_rows(labeled, teacher, [ClassifyRecord("great soup"), ClassifyRecord("dull film")])
+    assert len(more.train) == len(labeled.train) + 2
+    assert getattr(more.train[-1], "label", None) in ("good", "bad")
+    assert more.fingerprint != labeled.fingerprint

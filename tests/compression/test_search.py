@@ -1,0 +1,71 @@
+"""Which candidate is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from regard.compression.candidates import CandidateSpec
+from regard.compression.result import CandidateResult
+from regard.compression.search import Entry, Search
+from regard.compression.state import WorkFolder
+from regard.metrics.confidence import Score
+from regard.metrics.paired.rows import RowScore, RowTable
+
+
+def table(wrong: int, rows: int = 2000) -> RowTable:
+    right = np.ones(rows)
+    right[:wrong] = 0
+    score = RowScore((0, 1), lambda sums: sums[0] / sums[1])
+    return RowTable(np.stack([right, np.ones(rows)], 1), {"accuracy": score})
+
+
+def entry(name: str, wrong: int, ms: float, *, margin: float = 0.01, size: int = 10) -> Entry:
+    rows = table(wrong)
+    accuracy = rows.value("accuracy")
+    scores = {"accuracy": Score(accuracy, accuracy, accuracy)}
+    margins = Score(margin, margin / 2, margin)
+    result = CandidateResult(name, name, scores, dev_margin=margins, latency_ms={"24": ms}, bytes=size)
+    return Entry(CandidateSpec(name, name, "engine"), result, rows, rows)
+
+
+def search(*entries: Entry) -> Search:
+    task = mock.Mock()
+    state = Search(mock.Mock(), WorkFolder(Path("none")), task, [], [], "accuracy", 0.99, None)
+    state.teacher = entry("teacher", 0, 10.0, size=20)
+    state.entries = list(entries)
+    return state
+
+
+def test_the_fastest_of_those_that_hold_the_floor() -> None:
+    state = search(entry("slow", 0, 8.0), entry("fast", 2, 2.0), entry("medium", 1, 4.0))
+    chosen = state.choose()
+    assert chosen is not None
+    assert (chosen.result.name, chosen.result.holds, chosen.result.is_chosen) == ("fast", True, True)
+    assert [one.result.is_chosen for one in state.entries] == [False, True, False]
+
+
+def test_the_next_one_if_the_test_rows_disagree() -> None:
+    state = search(entry("lucky", 60, 1.0), entry("good", 2, 2.0))
+    chosen = state.choose()
+    assert chosen is not None
+    assert chosen.result.name == "good"
+    assert state.entries[0].result.holds is False
+
+
+def test_those_that_fail_on_validation_rows_are_not_tested() -> None:
+    state = search(entry("bad", 0, 1.0, margin=-0.01))
+    assert state.choose() is None
+    assert state.entries[0].result.holds is None
+
+
+def test_a_candidate_must_be_faster_or_smaller() -> None:
+    assert search(entry("slow and large", 0, 12.0, size=20)).choose() is None
+    assert search(entry("slow but small", 0, 12.0, size=10)).choose() is not None
+
+
+def test_the_nearest_come_first() -> None:
+    state = search(entry("far", 200, 1.0), entry("near", 50, 1.0))
+    assert [one.result.name for one in state.nearest()] == ["near", "far"]
