@@ -22,6 +22,7 @@ SETS = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows", "counts"), SETS)
 def test_a_public_set_in_less_than_a_minute(name: str, rows: int, counts: dict[str, int]) -> None:
