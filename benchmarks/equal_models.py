@@ -70,7 +70,8 @@ def main() -> None:
     torch.set_num_threads(1)
     x, y = vectors(arguments.data)
     tensor, target = torch.from_numpy(x), torch.from_numpy(y)
-    different = {name: {"all": 0, "bootstrap": 0, "randomization": 0, "mcnemar": 0} for name in METRICS}
+    names = ("all", "bootstrap", "randomization", "mcnemar", "all, with the assumed variance between seeds")
+    different = {name: dict.fromkeys(names, 0) for name in METRICS}
     gaps, errors, seeds = [], [], 2 * arguments.seeds
     for pair in range(arguments.pairs):
         order = np.random.default_rng(pair).permutation(len(y))
@@ -91,6 +92,9 @@ def main() -> None:
             counts["bootstrap"] += result.p_bootstrap < 0.05
             counts["randomization"] += (result.p_randomization or 1) < 0.05
             counts["mcnemar"] += (result.p_mcnemar or 1) < 0.05
+            if arguments.seeds == 1:
+                counted = compare_pair(*halves, name, resamples=arguments.resamples, seed=pair, varying=2)
+                counts[names[-1]] += counted.p < 0.05
             errors += [result.error] if name == "accuracy" else []
     report = {
         "pairs": arguments.pairs,

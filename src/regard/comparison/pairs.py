@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -38,11 +38,13 @@ def compare_tables(
     reason: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    varying: Collection[str] = (),
 ) -> ResampledModels:
     """Test all pairs of models on the same rows.
 
     groups: the number of each row's group; whole groups are resampled.
     reason: why there is no verdict, if that is known already.
+    varying: models that were trained with one seed, and would be others with another seed.
     """
     flat = [table for of_model in tables.values() for table in of_model]
     sampled = bootstrap_scores(flat, metric, groups=groups, resamples=resamples, seed=seed)
@@ -60,6 +62,7 @@ def compare_tables(
             resamples=resamples,
             seed=seed,
             sampled=(by_model[a], by_model[b]),
+            varying=(a in varying) + (b in varying),
         )
         for a, b in names
     ]

@@ -93,7 +93,14 @@ class ComparisonPlan:
         metric = self.metric or scored[0].tables[0].main
         tables = {one.spec.name: one.tables for one in scored}
         resamples = FEW_RESAMPLES if len(self.data.test) > ROWS_OF_MANY else MANY_RESAMPLES
-        tested = compare_tables(tables, metric, groups=groups.numbers, reason=self._one_class(), resamples=resamples)
+        tested = compare_tables(
+            tables,
+            metric,
+            groups=groups.numbers,
+            reason=self._one_class(),
+            resamples=resamples,
+            varying=self._trained_once(),
+        )
         models = [_model(one, metric, tested, groups) for one in scored]
         models += [
             ModelResult(spec.name, spec.kind, error=errors[spec.name]) for spec in self.specs if spec.name in errors
@@ -144,6 +151,11 @@ class ComparisonPlan:
         return ScoredModel(
             spec, tuple(result for _, result in own), tuple(table for _, table in rows), rows[0][0].scores()
         )
+
+    def _trained_once(self) -> list[str]:
+        """Models that would be others with another seed, and were trained with one."""
+        trained = [spec.name for spec in self.specs if spec.kind != LOADED and not is_fitted(spec)]
+        return trained if self.seeds == 1 else []
 
     def _one_class(self) -> str | None:
         """Why test rows of one class allow no verdict."""
@@ -215,8 +227,8 @@ class ComparisonPlan:
         ignored = [setting(name) for name in self.settings or {} if name not in FITTED_SETTINGS]
         if fitted and ignored:
             notes.append(f"{', '.join(ignored)}: not for {' and '.join(fitted)}, fitted at once without training steps")
-        if self.seeds == 1 and any(spec.kind != LOADED for spec in self.specs):
-            notes.append("one seed: verdicts are about these trained models; --seeds 3 also counts how trainings vary")
+        if self._trained_once():
+            notes.append("one seed: how much trainings vary is assumed in the verdicts; --seeds 3 measures it")
         if self.seeds == 2 and any(spec.kind != LOADED for spec in self.specs):
             notes.append("two seeds: how trainings vary is hardly known, so intervals are wide; use --seeds 3 or more")
         if uses > 1 and self.data.test_source == OWN_FILE:

@@ -152,6 +152,26 @@ def test_seeds_are_a_source_of_variance() -> None:
     assert np.mean(naive) > 0.2
 
 
+def test_the_variance_between_seeds_is_assumed_for_models_that_were_trained_once() -> None:
+    """Equal models with the gain that seeds were measured to give: at most 5 % are called different."""
+    generator = np.random.default_rng(11)
+    assumed, naive, wider = [], [], []
+    for _ in range(300):
+        gain = 0.0031 * generator.normal()  # of a network on AG News
+        tables = [right(values) for values in two_models(generator, 1500, gain=gain, disagreement=0.062)]
+        one, other = (
+            compare_pair(tables[:1], tables[1:], "accuracy", resamples=RESAMPLES, varying=varying) for varying in (2, 0)
+        )
+        assumed.append(one.p <= ALPHA)
+        naive.append(other.p <= ALPHA)
+        assert one.seed_error == pytest.approx(one.error * np.sqrt(3e-4 * 1500))
+        assert other.seed_error == 0
+        wider.append((one.difference.high - one.difference.low) / (other.difference.high - other.difference.low))
+    assert np.mean(assumed) <= 0.05
+    assert np.mean(naive) >= np.mean(assumed)
+    assert np.mean(wider) == pytest.approx(np.sqrt(1.45), rel=0.03)
+
+
 def test_mcnemar_is_that_of_scipy() -> None:
     stats = pytest.importorskip("scipy.stats")
     first, second = two_models(np.random.default_rng(7), 400, gain=0.04, disagreement=0.1)
