@@ -13,6 +13,8 @@ from regard.metrics.calibration import (
     MAX_TEMPERATURE,
     Calibration,
     CalibrationCounts,
+    check_temperature,
+    fit_confidence_temperature,
     fit_sigmoid_temperature,
     fit_temperature,
 )
@@ -90,3 +92,22 @@ def test_labels_that_do_not_exclude_each_other_have_one_temperature() -> None:
     logits = random.normal(size=(3000, 5)) * 2 - 1
     targets = random.random(logits.shape) < 1 / (1 + np.exp(-logits))
     assert fit_sigmoid_temperature(logits * 2, targets) == pytest.approx(2, rel=0.08)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 4.0])
+def test_the_temperature_of_answers_says_how_often_they_are_right(temperature: float) -> None:
+    """Also where a right answer is none of the candidates."""
+    random = np.random.default_rng(2)
+    gaps = -np.abs(random.normal(size=(4000, 6))) * 3
+    gaps[:, 0] = 0
+    right = random.random(4000) < 1 / np.exp(gaps).sum(1)
+    rows = zip((gaps * temperature).tolist(), right.tolist(), strict=True)
+    assert fit_confidence_temperature(rows) == pytest.approx(temperature, rel=0.1)
+    assert fit_confidence_temperature([]) == 1
+    assert fit_confidence_temperature([([0.0], True)] * 40) > 0  # one candidate is certain at any temperature
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_temperature_is_above_zero(temperature: float) -> None:
+    with pytest.raises(InputError, match="the temperature is"):
+        check_temperature(temperature)

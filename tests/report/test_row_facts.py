@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.records import ClassifyRecord
+from regard.data.records import ClassifyRecord, TagRecord
 from regard.data.rows import NOWHERE, Place
 from regard.report.row_facts import ISSUES, MISTAKES, place_text, row_facts
 from regard.tasks.classify import Classify
+from regard.tasks.tag import Tag
 from regard.tasks.task import RowOutputs
 
 TASK = Classify(names=("bad", "good"))
@@ -92,3 +93,33 @@ def test_places_in_words() -> None:
     assert place_text(Place("data/a.csv", 1200)) == "a.csv line 1,200"
     assert place_text(Place("the data", None, 3)) == "the data row 3"
     assert place_text(Place("a.csv")) == "a.csv"
+
+
+def test_label_errors_of_several_labels_say_which_one() -> None:
+    task = Classify(kind="multi", names=("app", "billing"))
+    data = []
+    for number in range(60):
+        labels = tuple(name for place, name in enumerate(task.names) if number >> place & 1)
+        logits = np.array([4.0 if name in labels else -4.0 for name in task.names], np.float32)
+        wrong = {3: ("app",), 8: ("billing",)}  # the model says both, and none
+        data.append(RowOutputs(ClassifyRecord(f"row {number}", wrong.get(number, labels)), [logits]))
+    facts = row_facts(task, data)
+    assert facts.issue_count == 2
+    assert {(one.texts[0][1], one.suggested) for one in facts.issues} == {
+        ("row 3", "with billing"),
+        ("row 8", "without billing"),
+    }
+
+
+def test_label_errors_of_tags_name_the_word() -> None:
+    task = Tag(names=("O", "B-LOC", "I-LOC"))
+    data = []
+    for number in range(40):
+        tags = ("O", "O" if number == 7 else "B-LOC")
+        record = TagRecord.from_tokens(("in", f"Paris{number}"), tags)
+        chances = np.array([[0.98, 0.01, 0.01], [0.02, 0.97, 0.01]], np.float32)
+        window = task._decoded(np.array([0, 1]), np.array([1, 2]), chances, np.zeros(1, np.int64))
+        data.append(RowOutputs(record, [window]))
+    facts = row_facts(task, data)
+    assert facts.issue_count == 1
+    assert [one.suggested for one in facts.issues] == ["Paris7: B-LOC"]

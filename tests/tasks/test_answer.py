@@ -4,6 +4,7 @@ import json
 import time
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, SpanAnswer, WindowSpans, best_spans
+from regard.tasks.task import RowOutputs
 from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
@@ -132,6 +134,28 @@ def test_the_search_is_quick():
         best_spans(starts, ends, max_length=30)
         times.append(time.perf_counter() - began)
     assert min(times) < 1e-3
+
+
+def test_the_temperature_makes_probabilities_as_large_as_answers_are_right():
+    task, rng = QuestionAnswering(unanswerable=True), np.random.default_rng(0)
+    rows = []
+    for _ in range(300):
+        gold = (Gold("Anna", 0),) if rng.random() < 0.7 else (Gold("Paris", 18),)
+        window = window_spans((0, 4, 9.0), (18, 23, 3.0), none=-2.0)
+        rows.append(RowOutputs(question_record(answers=gold), [window]))
+    meter = task.meter()
+    for row in rows:
+        task.update(meter, task.answer(row.record, row.outputs), row.record)
+    tuned = task.tuned(meter, rows)
+    both: list[Any] = [one.answer(rows[0].record, rows[0].outputs) for one in (task, tuned)]
+    before, after = both
+    assert (before.answer, after.answer) == ("Anna", "Anna")
+    assert before.score > 0.99
+    assert after.score == pytest.approx(0.7, abs=0.08)
+    assert QuestionAnswering.from_settings(json.loads(json.dumps(tuned.settings()))) == tuned
+    assert task.tuned(meter, rows[:20]).temperature == 1  # too few
+    unanswered: Any = replace(tuned, threshold=-100.0).answer(rows[0].record, rows[0].outputs)
+    assert (unanswered.answer, unanswered.start) == ("", None)
 
 
 def test_windows_are_put_together():

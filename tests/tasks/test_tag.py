@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
 from regard.tasks.tag import EntitiesAnswer, Tag
 from regard.tasks.tag_sequences import word_columns
+from regard.tasks.task import RowOutputs
 from regard.text.tokenizer import Tokenizer
 
 GOLDEN = [1.60347, 1.18357, 1.21873, 1.39362, 1.22096, 1.19168, 1.44331, 1.15664, 0.47894, 0.36046]
@@ -252,6 +254,38 @@ def test_settings_come_back_with_context_and_constraints():
     assert Tag.from_settings(json.loads(json.dumps(task.settings()))) == task
     old = {name: value for name, value in task.settings().items() if name not in ("context", "constrained")}
     assert Tag.from_settings(old) == replace(task, context=0, constrained=True)
+
+
+def tagged_rows(task, count=200):
+    """Rows of two words that are tagged with probability 0.98, and right in four of five."""
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        numbers = rng.integers(0, len(task.names), 2)
+        gold = np.where(rng.random(2) < 0.8, numbers, (numbers + 1) % len(task.names))
+        record = TagRecord.from_tokens(["Anna", "Berg"], [task.names[number] for number in gold], scheme="plain")
+        yield RowOutputs(record, [window_of(task, [0, 1], [1, 2], numbers.tolist(), [0.98, 0.98])])
+
+
+def test_the_temperature_makes_probabilities_as_large_as_tags_are_right():
+    task = Tag(names=("A", "B", "C"))
+    rows = list(tagged_rows(task))
+    tuned = task.tuned(task.meter(), rows)
+    assert tuned.temperature > 1.5
+    both: list[list[Any]] = [[one.answer(row.record, row.outputs) for row in rows] for one in (task, tuned)]
+    before, after = both
+    assert [answer.tags for answer in after] == [answer.tags for answer in before]
+    assert np.mean([answer.chances for answer in after]) == pytest.approx(0.8, abs=0.05)
+    assert Tag.from_settings(json.loads(json.dumps(tuned.settings()))) == tuned
+    assert task.tuned(task.meter(), rows[:20]) == task  # too few
+
+
+def test_entities_are_the_same_with_any_temperature(task):
+    """Constraints included: all scores of sequences are divided by it."""
+    record = TagRecord.from_tokens(["Anna", "Berg"], None)
+    window = window_of(task, [0, 1], [1, 2], [0, 0], [0.5, 0.5], second={(1, task.names.index("I-PER")): 0.45})
+    answers = [replace(task, temperature=one).answer(record, [window]) for one in (0.3, 1.0, 5.0)]
+    assert len({answer.tags for answer in answers}) == 1
+    assert answers[0].confidence > answers[1].confidence > answers[2].confidence
 
 
 def test_every_word_is_learned_in_one_window(small, task, longer, tagged):

@@ -5,7 +5,8 @@ Both follow Guo et al. 2017, "On Calibration of Modern Neural Networks" (https:/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from regard.errors import InputError
 
 BINS = 15  # of equal width between 0 and 1, as in the paper
 MAX_TEMPERATURE = 20.0  # and the smallest is its inverse
+GRID, REFINEMENTS = 41, 3  # temperatures that are tried at once, and how often around the best
 STEPS = 50  # at most, of Newton's method
 Floats = npt.NDArray[np.float64]
 
@@ -115,6 +117,44 @@ def fit_sigmoid_temperature(logits: npt.ArrayLike, targets: npt.ArrayLike) -> fl
         return float(slope.mean()), float((chances * (1 - chances) * np.square(values)).mean())
 
     return 1 / _root(derivatives)
+
+
+def fit_confidence_temperature(rows: Iterable[tuple[Sequence[float], bool]]) -> float:
+    """The temperature with which the probability of an answer says best whether it is right.
+
+    rows: for each answer, the scores of all candidates less its own, and whether it is right. A right answer may be
+    none of the candidates, so this is the likelihood of being right, not that of the right candidate. Targets are
+    smoothed as in `fit_temperature`.
+    """
+    every = list(rows)
+    if not every:
+        return 1.0
+    gaps_NK = np.full((len(every), max(len(scores) for scores, _ in every)), -np.inf)
+    for row, (scores, _) in enumerate(every):
+        gaps_NK[row, : len(scores)] = scores
+    right_N = np.array([right for _, right in every])
+    hits = int(right_N.sum())
+    target_N = np.where(right_N, (hits + 1) / (hits + 2), 1 / (len(every) - hits + 2))
+
+    def loss(temperature: float) -> float:
+        log_N = -np.logaddexp.reduce(gaps_NK / temperature, axis=1)
+        rest_N = np.log(np.maximum(-np.expm1(log_N), 1e-12))
+        return -float((target_N * log_N + (1 - target_N) * rest_N).mean())
+
+    low, high = 1 / MAX_TEMPERATURE, MAX_TEMPERATURE
+    best = 1.0
+    for _ in range(REFINEMENTS):
+        grid = np.geomspace(low, high, GRID)
+        best = float(grid[int(np.argmin([loss(one) for one in grid]))])
+        step = (high / low) ** (1 / (GRID - 1))
+        low, high = max(best / step, 1 / MAX_TEMPERATURE), min(best * step, MAX_TEMPERATURE)
+    return best
+
+
+def check_temperature(temperature: float) -> None:
+    """Raise InputError for a number that logits cannot be divided by."""
+    if not 0 < temperature < math.inf:
+        raise InputError(f"the temperature is {temperature}, expected a number above 0.")
 
 
 def _root(derivatives: Callable[[float], tuple[float, float]]) -> float:

@@ -21,6 +21,7 @@ class LabelErrors:
     order: npt.NDArray[np.int64]
     flagged: int
     suggested: npt.NDArray[np.int64]  # the class that the model prefers, by row number
+    margin: npt.NDArray[np.float64]  # probability of the label less that of the suggested class, by row number
 
 
 def rank_label_errors(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> LabelErrors:
@@ -36,7 +37,7 @@ def rank_label_errors(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> La
         raise InputError(f"probabilities of shape {chances.shape} for {len(numbers)} labels; expected (rows, classes).")
     rows, classes = chances.shape
     if not rows or classes < 2:
-        return LabelErrors(np.arange(rows), 0, numbers)
+        return LabelErrors(np.arange(rows), 0, numbers, np.zeros(rows))
     own = chances[np.arange(rows), numbers]
     counts = np.bincount(numbers, minlength=classes)
     thresholds = np.where(counts > 0, np.bincount(numbers, own, minlength=classes) / np.maximum(counts, 1), 2.0)
@@ -46,4 +47,4 @@ def rank_label_errors(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> La
     margin = own - others.max(1)
     flags = (margin < 0) & (others >= thresholds).any(1)
     order = np.lexsort((margin, ~flags))
-    return LabelErrors(order, int(flags.sum()), suggested)
+    return LabelErrors(order, int(flags.sum()), suggested, margin)

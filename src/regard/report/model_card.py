@@ -102,11 +102,11 @@ def _origin(run: Mapping[str, Any]) -> str:
 def _calibration(facts: RunFacts) -> list[str]:
     """What its probabilities mean."""
     task, calibration = facts.tuned_task, facts.calibration
-    if calibration is None or not isinstance(task, Classify):
+    if calibration is None or (task.logit_temperature == 1 and not isinstance(task, Classify)):
         return []
     error = f"the expected calibration error on the validation rows is {calibration.error:.3f}"
-    lines = [f"Probabilities are those of the logits divided by {task.temperature:.4g}; {error}."]
-    if task.thresholds is not None:
+    lines = [f"Probabilities are those of the logits divided by {task.logit_temperature:.4g}; {error}."]
+    if isinstance(task, Classify) and task.thresholds is not None:
         limits = ", ".join(f"`{name}` {value:.3f}" for name, value in zip(task.names, task.thresholds, strict=True))
         lines.append(f"A label is predicted above its threshold: {limits}.")
     return [*lines, ""]
@@ -115,10 +115,11 @@ def _calibration(facts: RunFacts) -> list[str]:
 def _in_transformers(facts: RunFacts) -> list[str]:
     """How to get the same probabilities there."""
     task = facts.tuned_task
-    if not facts.opens_in_transformers or not isinstance(task, Classify) or task.temperature == 1:
+    if not facts.opens_in_transformers or task.logit_temperature == 1:
         return []
-    lines = [f"It gives the logits themselves: divide them by {task.temperature:.6g} for the same probabilities."]
-    if task.thresholds is not None:
+    divide = f"divide them by {task.logit_temperature:.6g} for the same probabilities"
+    lines = [f"It gives the logits themselves: {divide}."]
+    if isinstance(task, Classify) and task.thresholds is not None:
         lines.append("The thresholds of the labels are in `run.json`, under `task_settings`.")
     return lines
 

@@ -26,7 +26,6 @@ from regard.report.elements import (
 )
 from regard.report.facts import RunFacts
 from regard.report.plots import Line, coverage_plot, line_plot, reliability, scatter
-from regard.tasks.classify import Classify
 
 OPEN_EXAMPLES = 6  # shown at once; the rest after a click
 
@@ -149,7 +148,7 @@ def _reliability(facts: RunFacts) -> str:
     if calibration is None:
         return ""
     task = facts.tuned_task
-    temperature = task.temperature if isinstance(task, Classify) else 1.0
+    temperature = task.logit_temperature
     scaled = temperature != 1 and before is not None
     lines = [Line(f"calibration error {calibration.error:.3f}", (), color=0)]
     if scaled and before is not None:

@@ -16,7 +16,7 @@ from regard.errors import InputError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.report.label_errors import rank_label_errors
-from regard.tasks.task import Answer, RowOutputs, Task
+from regard.tasks.task import Answer, LabelChecks, RowOutputs, Task
 
 MISTAKES = 20  # shown
 ISSUES = 40  # label errors shown
@@ -83,8 +83,6 @@ class _Row:
 def row_facts(task: Task, rows: Sequence[RowOutputs]) -> RowFacts:
     """The facts about these rows, answered by the task."""
     numbered: list[_Row] = []
-    labels: list[str] = []
-    chances: list[list[float]] = []
     numbers: list[tuple[float, float]] = []
     slices = _Slices(task, rows)
     for row in rows:
@@ -93,12 +91,8 @@ def row_facts(task: Task, rows: Sequence[RowOutputs]) -> RowFacts:
         correct = task.is_correct(answer, row.record)
         numbered.append(_Row(row, answer.confidence, correct, task.row_error(answer, row.record)))
         numbers += _numbers(answer, row.record)
-        probabilities = task.class_probabilities(answer, row.record)
-        if probabilities is not None:
-            labels.append(probabilities[0])
-            chances.append([probabilities[1][name] for name in task.labels or ()])
     wrong = _mistakes(numbered)
-    issues, issue_count = _issues(task, rows, labels, chances)
+    issues, issue_count = _issues(task, rows)
     return RowFacts(
         mistakes=tuple(_example(task, row.outputs) for row in wrong[:MISTAKES]),
         mistake_count=len(wrong),
@@ -148,18 +142,34 @@ def place_text(place: Place) -> str:
     return name if place.row is None else f"{name} row {place.row:,}"
 
 
-def _issues(
-    task: Task, rows: Sequence[RowOutputs], labels: Sequence[str], chances: Sequence[Sequence[float]]
-) -> tuple[tuple[RowExample, ...], int]:
-    """The most likely label errors, and how many there may be."""
-    names = task.labels
-    if not names or len(labels) != len(rows) or not rows:
+def _issues(task: Task, rows: Sequence[RowOutputs]) -> tuple[tuple[RowExample, ...], int]:
+    """The rows with the most likely label errors, and how many rows may have one."""
+    checks = [task.label_checks(row.record, row.outputs) for row in rows]
+    known = [check for check in checks if check is not None]
+    if not rows or len(known) != len(rows):
         return (), 0
-    number = {name: index for index, name in enumerate(names)}
-    errors = rank_label_errors(np.array(chances), [number[label] for label in labels])
-    shown = errors.order[: min(errors.flagged, ISSUES)].tolist()
-    examples = tuple(_example(task, rows[row], names[int(errors.suggested[row])]) for row in shown)
-    return examples, errors.flagged
+    worst: dict[int, tuple[float, str]] = {}
+    for row, index, margin, suggested in _flagged(known):
+        if row not in worst or margin < worst[row][0]:
+            worst[row] = margin, known[row].show(index, suggested)
+    order = sorted(worst, key=lambda row: worst[row][0])
+    return tuple(_example(task, rows[row], worst[row][1]) for row in order[:ISSUES]), len(worst)
+
+
+def _flagged(checks: Sequence[LabelChecks]) -> Iterator[tuple[int, int, float, int]]:
+    """Labels that are likely to be wrong: the row, the place in it, the margin, and the suggested label."""
+    counts = [len(check.labels) for check in checks]
+    row_N, index_N = np.repeat(np.arange(len(checks)), counts), np.concatenate([np.arange(count) for count in counts])
+    chances_NC, label_N = (
+        np.concatenate(parts) for parts in zip(*((one.chances, one.labels) for one in checks), strict=True)
+    )
+    kinds_N = index_N if checks[0].apart else np.zeros_like(index_N)
+    for kind in np.unique(kinds_N):
+        own = np.flatnonzero(kinds_N == kind)
+        errors = rank_label_errors(chances_NC[own], label_N[own])
+        for number in errors.order[: errors.flagged].tolist():
+            at = own[number]
+            yield int(row_N[at]), int(index_N[at]), float(errors.margin[number]), int(errors.suggested[number])
 
 
 def _coverage(rows: Sequence[_Row]) -> tuple[CoveragePoint, ...]:

@@ -25,11 +25,13 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
 from regard.metrics.answers import answer_scores
+from regard.metrics.calibration import check_temperature, fit_confidence_temperature
 from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
 from regard.tasks.task import Answer, Loss, RowOutputs, Task, internal, reject_label_settings
 
+MIN_ROWS = 30  # validation rows that a temperature is tuned on
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
 NO_ANSWER = "(no answer)"  # as it is shown
@@ -86,7 +88,10 @@ class WindowSpans(NamedTuple):
 
 @dataclass(frozen=True)
 class QuestionAnswering(Task):
-    """A question is left unanswered where no answer beats the best text by more than `threshold`."""
+    """A question is left unanswered where no answer beats the best text by more than `threshold`.
+
+    temperature: probabilities are those of the scores divided by it; tuned on the validation rows, as is the threshold.
+    """
 
     name: ClassVar[str] = "answer"
     title: ClassVar[str] = "question-answering model"
@@ -101,8 +106,10 @@ class QuestionAnswering(Task):
     unanswerable: bool = False  # whether there are questions without an answer
     threshold: float = 0.0
     max_tokens: int = 30  # of an answer
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
+        check_temperature(self.temperature)
         if self.max_tokens < 1:
             raise InputError(f"answers of at most {self.max_tokens} tokens were requested, expected at least 1.")
 
@@ -119,7 +126,12 @@ class QuestionAnswering(Task):
         return cls(unanswerable=False in known)
 
     def settings(self) -> dict[str, Any]:
-        return {"unanswerable": self.unanswerable, "threshold": self.threshold, "longest": self.max_tokens}
+        return {
+            "unanswerable": self.unanswerable,
+            "threshold": self.threshold,
+            "longest": self.max_tokens,
+            "temperature": self.temperature,
+        }
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -127,6 +139,7 @@ class QuestionAnswering(Task):
             unanswerable=bool(settings.get("unanswerable", False)),
             threshold=float(settings.get("threshold", 0.0)),
             max_tokens=int(settings.get("longest", 30)),
+            temperature=float(settings.get("temperature", 1.0)),
         )
 
     @property
@@ -190,7 +203,7 @@ class QuestionAnswering(Task):
         best = texts[0].answer if texts else ""
         none = NOTHING._replace(score=min(window.none for window in outputs))
         no_answer = none.score - texts[0].score if texts else NO_CANDIDATE
-        ranked = _chances([*texts, none] if self.unanswerable else texts)
+        ranked = _chances([*texts, none] if self.unanswerable else texts, self.temperature)
         chosen = "" if self.unanswerable and no_answer > self.threshold else best
         top = next((candidate for candidate in ranked if candidate.answer == chosen), NOTHING)
         return SpanAnswer(
@@ -220,11 +233,31 @@ class QuestionAnswering(Task):
         assert isinstance(answer, SpanAnswer)
         return answer.answer or NO_ANSWER
 
+    @property
+    def logit_temperature(self) -> float:
+        return self.temperature
+
     def tuned(self, meter: Meter, rows: Sequence[RowOutputs] = ()) -> Self:
-        """With the threshold that does best on these rows, where some have an answer and some have none."""
-        if not isinstance(meter, AnswerMeter) or not self.unanswerable or "has_answer_f1" not in meter.scores():
-            return self
-        return replace(self, threshold=meter.best()["f1"][1])
+        """With the temperature, and where some rows have no answer the threshold, that do best on these rows."""
+        tuned = self
+        if isinstance(meter, AnswerMeter) and self.unanswerable and "has_answer_f1" in meter.scores():
+            tuned = replace(self, threshold=meter.best()["f1"][1])
+        if len(rows) < MIN_ROWS:
+            return tuned
+        return replace(tuned, temperature=round(fit_confidence_temperature(tuned._confidences(rows)), 6))
+
+    def _confidences(self, rows: Sequence[RowOutputs]) -> Iterator[tuple[list[float], bool]]:
+        """The scores of the candidates of each row less that of the answer, and whether the answer is right."""
+        plain = replace(self, temperature=1.0)
+        for row in rows:
+            answer = plain.answer(row.record, row.outputs)
+            assert isinstance(answer, SpanAnswer)
+            assert isinstance(row.record, AnswerRecord)
+            scores = [score for _, score in _merged(row.record.context, row.outputs)]
+            scores += [min(window.none for window in row.outputs)] if self.unanswerable else []
+            if scores:
+                own = scores[-1] if self.unanswerable and not answer.answer else scores[0]
+                yield [score - own for score in scores], self.is_correct(answer, row.record)
 
 
 def best_spans(
@@ -320,10 +353,10 @@ def _merged(context: str, outputs: Sequence[WindowSpans]) -> list[tuple[tuple[in
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:BEST]
 
 
-def _chances(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _chances(candidates: Sequence[Candidate], temperature: float = 1.0) -> list[Candidate]:
     """The same with probabilities in place of scores, the best first."""
     top = max((candidate.score for candidate in candidates), default=0.0)
-    parts = [math.exp(candidate.score - top) for candidate in candidates]
+    parts = [math.exp((candidate.score - top) / temperature) for candidate in candidates]
     whole = sum(parts)
     ranked = [candidate._replace(score=part / whole) for candidate, part in zip(candidates, parts, strict=True)]
     return sorted(ranked, key=lambda candidate: -candidate.score)

@@ -20,12 +20,13 @@ from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.errors import DataError, InputError, did_you_mean
-from regard.metrics.calibration import fit_sigmoid_temperature, fit_temperature
+from regard.metrics.calibration import check_temperature, fit_sigmoid_temperature, fit_temperature
 from regard.metrics.meter import LabelMeter, Meter, MultiLabelMeter, NumberMeter
 from regard.metrics.thresholds import FIXED, tune_thresholds
 from regard.model.transformer import Output
 from regard.tasks.task import (
     Answer,
+    LabelChecks,
     Loss,
     RowOutputs,
     Task,
@@ -116,8 +117,7 @@ class Classify(Task):
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f'classification of kind "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
-        if not 0 < self.temperature < math.inf:
-            raise InputError(f"the temperature is {self.temperature}, expected a number above 0.")
+        check_temperature(self.temperature)
         if self.thresholds is not None and len(self.thresholds) != len(self.names):
             raise InputError(f"{len(self.thresholds)} thresholds for {len(self.names)} labels, expected one for each.")
 
@@ -363,11 +363,22 @@ class Classify(Task):
         assert isinstance(answer, LabelAnswer | LabelsAnswer)
         return _in_words(answer.label if isinstance(answer, LabelAnswer) else answer.labels)
 
-    def class_probabilities(self, answer: Answer, record: Record) -> tuple[str, Mapping[str, float]] | None:
+    @property
+    def logit_temperature(self) -> float:
+        return self.temperature
+
+    def label_checks(self, record: Record, outputs: Sequence[Any]) -> LabelChecks | None:
+        """The label; of several labels, whether the row has each of them."""
         assert isinstance(record, ClassifyRecord | PairRecord)
-        if not isinstance(answer, LabelAnswer) or not isinstance(record.label, str):
+        if self.kind == "number" or record.label is None:
             return None
-        return record.label, answer.scores or {}
+        logits_C = torch.from_numpy(np.mean(outputs, axis=0)) / self.temperature
+        target = np.asarray(self.target(record))
+        if self.kind == "single":
+            return LabelChecks(self.names, logits_C.softmax(0)[None].numpy(), target.reshape(1).astype(np.int64))
+        chances = logits_C.sigmoid()
+        both = torch.stack((1 - chances, chances), 1).numpy()
+        return LabelChecks(("without", "with"), both, (target > 0.5).astype(np.int64), self.names, apart=True)
 
     def calibration_pairs(self, answer: Answer, record: Record) -> Iterable[tuple[float, bool]]:
         """Of the predicted label; for several labels, of each of them."""

@@ -33,15 +33,18 @@ from regard.data.records import Record, TagRecord
 from regard.data.records.neighbors import MAX_CONTEXT_WORDS
 from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean, setting
+from regard.metrics.calibration import check_temperature, fit_temperature
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
 from regard.tasks.tag_decoding import Probabilities, TagConstraints
 from regard.tasks.tag_sequences import context_tokens, word_columns
-from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, internal
+from regard.tasks.task import Answer, LabelChecks, Loss, RowOutputs, Task, class_names, constant_on, internal
 
 CONTEXT_TOKENS = 64  # of the sentences around a sentence, where documents are known
 MAX_CONTEXT_TOKENS = 2 * MAX_CONTEXT_WORDS
 OUTSIDE = "O"
+MIN_ROWS = 30  # validation rows that a temperature is tuned on
+MAX_TUNED = 20_000
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
 
 
@@ -116,6 +119,7 @@ class Tag(Task):
 
     context: tokens of the sentences around each sentence, half of them on each side; 0 for none.
     constrained: whether answers are sequences that are possible in IOB2. Training is not affected.
+    temperature: probabilities are those of the logits divided by it; tuned on the validation rows. Tags stay the same.
     """
 
     name: ClassVar[str] = "tag"
@@ -131,6 +135,10 @@ class Tag(Task):
     label_smoothing: float = 0.0
     context: int = 0
     constrained: bool = True
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_temperature(self.temperature)
 
     @classmethod
     def from_records(
@@ -168,6 +176,7 @@ class Tag(Task):
             "label_smoothing": self.label_smoothing,
             "context": self.context,
             "constrained": self.constrained,
+            "temperature": self.temperature,
         }
 
     @classmethod
@@ -179,6 +188,7 @@ class Tag(Task):
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
             context=int(settings.get("context", 0)),
             constrained=bool(settings.get("constrained", True)),
+            temperature=float(settings.get("temperature", 1.0)),
         )
 
     @classmethod
@@ -302,7 +312,7 @@ class Tag(Task):
         if len(windows) > 1:
             first, end, _, _, probabilities = map(np.concatenate, zip(*windows, strict=True))
             windows = [self._decoded(first, end, probabilities, np.zeros(1, np.int64))]
-        for window in windows:
+        for window in map(self._calibrated, windows):
             for first, end, tag, chance in zip(*(values.tolist() for values in window[:4]), strict=True):
                 name = self.names[tag]
                 carried = f"I-{name[2:]}" if self.iob and name != OUTSIDE else name
@@ -316,6 +326,16 @@ class Tag(Task):
         if self.iob:
             return EntitiesAnswer(len(outputs), tags=tuple(tags), chances=tuple(chances), entities=named)
         return WordsAnswer(len(outputs), tags=tuple(tags), chances=tuple(chances), words=named)
+
+    def _calibrated(self, window: WindowTags) -> WindowTags:
+        """With the probabilities of the temperature; the most likely sequence of tags is the same with any."""
+        if self.temperature == 1:
+            return window
+        logits_MC = _logits(window.probabilities) / self.temperature
+        parts_MC = np.exp(logits_MC - logits_MC.max(1, keepdims=True, initial=-np.inf))
+        probabilities = (parts_MC / parts_MC.sum(1, keepdims=True)).astype(np.float32)
+        chance = np.take_along_axis(probabilities, window.tag[:, None], 1)[:, 0]
+        return window._replace(chance=chance, probabilities=probabilities)
 
     def _decoded(self, first: Ints, end: Ints, probabilities: Probabilities, cuts: Ints) -> WindowTags:
         """The most likely tags of words; `cuts` are where a text starts."""
@@ -350,6 +370,31 @@ class Tag(Task):
         right = (ours == theirs for ours, theirs in zip(answer.tags, record.tags or (), strict=True))
         return zip(answer.chances, right, strict=True)
 
+    @property
+    def logit_temperature(self) -> float:
+        return self.temperature
+
+    def label_checks(self, record: Record, outputs: Sequence[Any]) -> LabelChecks | None:
+        """The tag of each word that has a token."""
+        assert isinstance(record, TagRecord)
+        windows = [self._calibrated(window) for window in outputs]
+        first = np.concatenate([window.first for window in windows])
+        places = tuple(record.text[slice(*record.spans[word])] for word in first.tolist())
+        chances = np.concatenate([window.probabilities for window in windows])
+        return LabelChecks(self.names, chances, np.array(self.numbers(record), np.int64)[first], places)
+
+    def tuned(self, meter: Meter, rows: Sequence[RowOutputs] = ()) -> Self:
+        """With the temperature that fits the words of these rows best."""
+        checks = [replace(self, temperature=1.0).label_checks(row.record, row.outputs) for row in rows[:MAX_TUNED]]
+        known = [check for check in checks if check is not None]
+        if len(rows) < MIN_ROWS or not known:
+            return self
+        logits_NC = _logits(np.concatenate([check.chances for check in known]))
+        label_N = np.concatenate([check.labels for check in known])
+        if not len(label_N) or not np.isfinite(logits_NC).all():
+            return self
+        return replace(self, temperature=round(fit_temperature(logits_NC, label_N), 6))
+
     def show_target(self, record: Record) -> str:
         assert isinstance(record, TagRecord)
         return self._shown(record, record.tags or ())
@@ -362,6 +407,11 @@ class Tag(Task):
         spans = entities(_well_formed(list(tags)))
         named = [f"{' '.join(words[first:end])} ({label})" for first, end, label in spans]
         return ", ".join(named) or "(none)"
+
+
+def _logits(probabilities: Probabilities) -> npt.NDArray[np.float64]:
+    """Logits of these probabilities: their logarithms."""
+    return np.log(np.maximum(probabilities.astype(np.float64), 1e-38))
 
 
 def _context_tokens(context: int | None, *, has_documents: bool) -> int:

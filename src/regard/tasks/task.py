@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -299,8 +301,13 @@ class Task(ABC):
         """The answer in words, without its probability."""
         return answer.display().strip()
 
-    def class_probabilities(self, answer: Answer, record: Record) -> tuple[str, Mapping[str, float]] | None:
-        """The label of a row and the probability of each label; None for tasks without one label per row."""
+    @property
+    def logit_temperature(self) -> float:
+        """The number that logits are divided by before they become probabilities; fitted on the validation rows."""
+        return 1.0
+
+    def label_checks(self, record: Record, outputs: Sequence[Any]) -> LabelChecks | None:
+        """The labels of a row and the probabilities of what they could be; None for tasks without labels."""
         return None
 
     def calibration_pairs(self, answer: Answer, record: Record) -> Iterable[tuple[float, bool]]:
@@ -314,6 +321,29 @@ class Task(ABC):
         meter: with the answers for all of them. rows: all of them, or a sample of many.
         """
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChecks:
+    """Labels of a row, to be compared with what a model makes of it.
+
+    names: what a label can be. chances: (labels of the row, names) their probabilities. labels: as numbers.
+    places: what each label is of, such as a word; empty where a row has one label.
+    apart: whether each place is a question of its own (does the row have this label?), the same in every row.
+    """
+
+    names: tuple[str, ...]
+    chances: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int64]
+    places: tuple[str, ...] = ("",)
+    apart: bool = False
+
+    def show(self, index: int, number: int) -> str:
+        """What a label could be instead, in words."""
+        place, name = self.places[index], self.names[number]
+        if self.apart:
+            return f"{name} {place}"
+        return f"{place}: {name}" if place else name
 
 
 def constant_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
