@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regard.baselines import vector_cache
-from regard.baselines.vector_cache import KEPT, Floats, cached_vectors
+from regard.baselines.vector_cache import MAX_FILES, Floats, cached_vectors
 
 SEQUENCES = [[1, 5, 2], [1, 6, 2]]
 
@@ -57,7 +57,7 @@ def test_a_damaged_file_is_replaced(folder: Path, damage: bytes | None) -> None:
 
 def test_files_that_were_not_used_for_long_are_removed(folder: Path) -> None:
     compute = Compute()
-    for number in range(KEPT):
+    for number in range(MAX_FILES):
         cached_vectors(SEQUENCES, 4, key=f"{number}", compute=compute)
         (path,) = folder.glob(f"{number}-*")
         os.utime(path, (number, number))

@@ -16,7 +16,7 @@ from regard.errors import RegardError
 from regard.model.kernels.compiled import user_cache
 
 VERSION = 1  # of what is computed and of the layout of the file
-KEPT = 8  # files; those that were not used for the longest time are removed
+MAX_FILES = 8  # files; those that were not used for the longest time are removed
 FEW_TOKENS = 20_000  # take seconds, so they are not kept
 SUFFIX = ".npy"
 
@@ -68,5 +68,5 @@ def _read(path: Path, shape: tuple[int, int]) -> Floats | None:
 
 def _remove_old(folder: Path) -> None:
     files = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files[KEPT:]:
+    for path in files[MAX_FILES:]:
         path.unlink(missing_ok=True)
