@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench demo docs clean
+.PHONY: help setup test lint format browser pictures bench demo docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 setup: $(VENV)/.ready ## make .venv with all extras and the development tools
-test: lint ## lint, then run every test
+test: lint browser ## lint, then run every test
 	$(BIN)/python -m pytest -m "not alone" -n auto --maxprocesses 8 --dist worksteal
 	$(BIN)/python -m pytest -m alone
 
@@ -24,6 +24,14 @@ lint: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 format: $(VENV)/.ready ## apply the fixes ruff can make
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+browser: ## install Chromium for the browser tests, where apt can; elsewhere they are skipped
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get install -qq -y chromium >/dev/null 2>&1; } || \
+	  echo "no Chromium: the browser tests are skipped (apt-get install chromium)"
+
+pictures: $(VENV)/.ready ## draw the screenshots of docs/gallery.md
+	$(BIN)/python docs/make_screenshots.py
 
 bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py

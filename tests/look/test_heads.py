@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.errors import InputError
 from regard.look import heads
-from regard.look.heads import grid_maps, mask_of, pair_products, weight_map
+from regard.look.heads import grid_maps, pair_products, weight_map
 from regard.look.reading import AttentionPart, read_text
 
 
@@ -58,9 +58,12 @@ def test_products_add_up_to_the_score(kind: str) -> None:
 
 
 def test_masks() -> None:
-    assert mask_of(part_of("gpt2"))[0] == {"left": None, "right": 0}
-    assert mask_of(part_of("encoder"))[0] == {"left": None, "right": None}
-    assert any(mask["left"] is not None for mask in mask_of(part_of("local")))
+    assert part_of("gpt2").masks[0] == (None, 0)
+    assert part_of("encoder").masks[0] == (None, None)
+    for kind in ("local", "gpt2", "encoder", "llama"):
+        part = part_of(kind)
+        assert part.masks == tuple((layer.call.mask.left, layer.call.mask.right) for layer in part.layers)
+    assert any(left is not None for left, _ in part_of("local").masks)
     assert pair_products(part_of("gpt2"), 1, 0, 0, 2).masked
 
 

@@ -55,7 +55,7 @@ def _task_answer(values: Mapping[str, Any]) -> ShownAnswer:
         listed = ", ".join(f"{span['text']} ({span['label']})" for span in spans) or "no entity"
         return ShownAnswer("entities", listed, spans=tuple(dict(span) for span in spans))
     if "candidates" in values:
-        bars = tuple((candidate["text"] or "(no answer)", candidate["score"]) for candidate in values["candidates"])
+        bars = tuple((candidate["answer"] or "(no answer)", candidate["score"]) for candidate in values["candidates"])
         spans = () if values["start"] is None else ({**_span(values), "label": "answer"},)
         return ShownAnswer("span", values["answer"] or "(no answer in this text)", bars, spans, where=1)
     if "labels" in values:

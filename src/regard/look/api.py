@@ -38,6 +38,10 @@ HEADERS = {
 }
 
 
+class _UnknownView(Exception):
+    """The page has no view of that name."""
+
+
 @dataclass(frozen=True)
 class LookResponse:
     """What a server sends; `HEADERS` come on top."""
@@ -69,8 +73,8 @@ class LookApi:
             return LookResponse(200, JSON_TYPE, _json(values))
         except RegardError as error:
             return failure(200 if path.startswith(VIEW) else 400, str(error), type(error).__name__)
-        except LookupError as error:
-            return failure(404, str(error.args[0]), "NotFound")
+        except _UnknownView as error:
+            return failure(404, str(error), "NotFound")
         except Exception as error:  # one request that fails must not end the page
             return failure(500, f"the computation failed: {shorten(str(error), 300)}", type(error).__name__)
 
@@ -80,7 +84,7 @@ class LookApi:
             if name == "page":
                 return page_values(self.session)
             if name not in VIEWS:
-                raise LookupError(f'there is no "{shorten(name, 80)}" here.{did_you_mean(name, VIEWS)}')
+                raise _UnknownView(f'there is no "{shorten(name, 80)}" here.{did_you_mean(name, VIEWS)}')
             view: Callable[[LookSession, Fields], dict[str, Any]] = VIEWS[name]
             return view(self.session, Fields(values))
 

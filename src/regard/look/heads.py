@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.errors import InputError
-from regard.look.reading import AttentionPart, HeadInputs
+from regard.look.reading import AttentionPart
+from regard.look.recording import HeadInputs
 from regard.model.hooks import TILE
 from regard.model.kernels.dense import pairwise_bias, sequence_weights
 
@@ -155,13 +156,6 @@ def grid_maps(part: AttentionPart, pixels: int = 48) -> Iterator[WeightMap]:
         column_cell = _cell(len(part.keys), pixels)
         values = _reduce(weights_HTS, row_cell, column_cell)
         yield WeightMap(values, (0, count), (0, len(part.keys)), -(-count // values.shape[1]), column_cell)
-
-
-def mask_of(part: AttentionPart) -> list[dict[str, int | None]]:
-    """The mask of each layer: how far a query may attend to the left and to the right; None for any distance."""
-    if part.alignment_TS is not None:
-        return [{"left": None, "right": None}]
-    return [{"left": layer.call.mask.left, "right": layer.call.mask.right} for layer in part.layers]
 
 
 @torch.no_grad()

@@ -17,10 +17,9 @@ from regard.config import ModelConfig, RecurrentConfig
 from regard.data.batching.sequences import split_into_windows
 from regard.data.records import TranslateRecord
 from regard.errors import InputError, pluralize
-from regard.model.hooks import record_attention_inputs
-from regard.model.kernels.dense import AttentionCall
+from regard.look.recording import HeadInputs, LazyLayers, layer_masks, record_translation
 from regard.model.recurrent.networks import RecurrentNetwork
-from regard.model.transformer import Stack, Transformer
+from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
 from regard.predict.model import Model
 from regard.ragged import Ragged
@@ -29,6 +28,7 @@ from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
 MAX_TARGET = 128  # tokens of a translation that is shown
+SHORT = 1024  # tokens of a text whose layers all run at once
 MAX_TOKENS = 16_384  # of a window, for networks without a maximum
 
 
@@ -65,19 +65,6 @@ class ShownToken:
 
 
 @dataclass(frozen=True, eq=False)
-class HeadInputs:
-    """Queries, keys and the call of one attention layer: everything that its weights depend on."""
-
-    q_NHK: Tensor
-    k_MGK: Tensor
-    call: AttentionCall
-
-    @property
-    def nbytes(self) -> int:
-        return self.q_NHK.nbytes + self.k_MGK.nbytes
-
-
-@dataclass(frozen=True, eq=False)
 class AttentionPart:
     """Attention of one kind: of the encoder, of the decoder, between the two, or a recurrent alignment."""
 
@@ -85,7 +72,8 @@ class AttentionPart:
     queries: tuple[ShownToken, ...]
     keys: tuple[ShownToken, ...]
     heads: int
-    layers: tuple[HeadInputs, ...] = ()
+    layers: Sequence[HeadInputs] = ()
+    masks: tuple[tuple[int | None, int | None], ...] = ((None, None),)  # of each layer: how far to the left and right
     alignment_TS: Tensor | None = None  # recurrent networks compute one matrix of weights
 
     @property
@@ -120,7 +108,8 @@ class Reading:
 
     @property
     def nbytes(self) -> int:
-        return sum(layer.nbytes for part in self.parts for layer in part.layers)
+        layers = (part.layers.recorded if isinstance(part.layers, LazyLayers) else part.layers for part in self.parts)
+        return sum(layer.nbytes for each in layers for layer in each)
 
 
 def part_names(model: Model) -> tuple[str, ...]:
@@ -174,7 +163,9 @@ def _read(model: Model, request: LookInput) -> Reading:
     segments = [[encoding.segments[place] for place in chosen]] if model.config.segments > 1 else None
     batch = Ragged.of([[encoding.ids[place] for place in chosen]], segments=segments, device=model.device)
     shown = tuple(tokens[place] for place in chosen)
-    return Reading(shown, _own_parts(model, batch, shown), batch, len(windows), notices=_notices(len(windows), request))
+    return Reading(
+        shown, _own_parts(model, request, batch, shown), batch, len(windows), notices=_notices(len(windows), request)
+    )
 
 
 def _window(windows: Sequence[list[int]], number: int) -> list[int]:
@@ -193,35 +184,18 @@ def _notices(windows: int, request: LookInput) -> tuple[str, ...]:
     return (words,)
 
 
-def _own_parts(model: Model, batch: Ragged, tokens: tuple[ShownToken, ...]) -> tuple[AttentionPart, ...]:
+def _own_parts(
+    model: Model, request: LookInput, batch: Ragged, tokens: tuple[ShownToken, ...]
+) -> tuple[AttentionPart, ...]:
     network = model.network
     if not isinstance(network, Transformer):
         return ()
     name = "encoder" if network.encoder is not None else "decoder"
-    layers = _record(network, {name: network.main}, batch, None)[name]
-    return (AttentionPart(name, tokens, tokens, len(layers[0].q_NHK[0]), layers),)
-
-
-def _record(
-    network: Transformer, stacks: dict[str, Stack], batch: Ragged, target: Ragged | None
-) -> dict[str, tuple[HeadInputs, ...]]:
-    """The inputs of every attention of these stacks, by part, in the order in which the layers run."""
-    paths = {name: [f"{name}.layers.{stack.layer_index(i)}.attention" for i in range(stack.depth)]
-             for name, stack in stacks.items()}  # fmt: skip
-    if target is not None:
-        decoder = stacks["decoder"]
-        paths["cross"] = [f"decoder.layers.{decoder.layer_index(i)}.cross" for i in range(decoder.depth)]
-    with record_attention_inputs(network, sorted({path for each in paths.values() for path in each})) as seen:
-        if target is None:
-            (stack,) = stacks.values()
-            stack(batch)
-        else:
-            network(batch, target)
-    recorded = {}
-    for name, each in paths.items():
-        runs = [each[:i].count(path) for i, path in enumerate(each)]  # layers that share weights run several times
-        recorded[name] = tuple(HeadInputs(*seen[path][run]) for path, run in zip(each, runs, strict=True))
-    return recorded
+    layers = LazyLayers(network, name, batch, lambda: switched_off(model, request))
+    if len(tokens) <= SHORT:
+        layers[-1]  # all layers at once
+    heads = network.config.attention.heads
+    return (AttentionPart(name, tokens, tokens, heads, layers, layer_masks(network.main)),)
 
 
 def _read_translation(model: Model, request: LookInput) -> Reading:
@@ -248,12 +222,13 @@ def _read_translation(model: Model, request: LookInput) -> Reading:
     elif isinstance(network, Transformer):
         assert network.encoder is not None
         assert network.decoder is not None
-        seen = _record(network, {"encoder": network.encoder, "decoder": network.decoder}, batch, target_batch)
-        heads = len(seen["encoder"][0].q_NHK[0])
+        seen = record_translation(network, batch, target_batch)
+        heads = network.config.attention.heads
+        free = ((None, None),) * network.decoder.depth
         parts = (
-            AttentionPart("cross", produced, keys, heads, seen["cross"]),
-            AttentionPart("encoder", keys, keys, heads, seen["encoder"]),
-            AttentionPart("decoder", inputs, inputs, heads, seen["decoder"]),
+            AttentionPart("cross", produced, keys, heads, seen["cross"], free),
+            AttentionPart("encoder", keys, keys, heads, seen["encoder"], layer_masks(network.encoder)),
+            AttentionPart("decoder", inputs, inputs, heads, seen["decoder"], layer_masks(network.decoder)),
         )
     return Reading(keys, parts, batch, len(sources), produced, target_batch, written, _notices(len(sources), request))
 

@@ -127,7 +127,6 @@ async function render() {
         reading = await request("read", input());
         if (mine !== ticket) return;
         windows(reading);
-        showAnswer(mine);
       }
       const part = reading ? normalize(reading) : null;
       await view.render(box, { page, model: page.models[0], reading, part, isCurrent: () => mine === ticket });
@@ -142,6 +141,7 @@ async function render() {
   main.removeAttribute("aria-busy");
   main.dataset.view = view.id;
   main.dataset.ready = String(mine);
+  if (state.text.trim() && !view.withoutText) showAnswer(mine);
   if (focused) {
     const again = [...document.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === focused);
     if (again && document.activeElement !== again) again.focus({ preventScroll: true });

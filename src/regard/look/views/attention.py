@@ -9,7 +9,7 @@ import torch
 
 from regard.errors import InputError
 from regard.look.answer import answer_of
-from regard.look.heads import check_heads, grid_maps, head_vectors, mask_of, pair_products, weight_map
+from regard.look.heads import check_heads, grid_maps, head_vectors, pair_products, weight_map
 from regard.look.reading import AttentionPart, Reading, ShownToken, switched_off
 from regard.look.session import LookSession
 from regard.look.views.arrays import packed, rounded
@@ -131,5 +131,5 @@ def _part(part: AttentionPart) -> dict[str, Any]:
         "heads": part.heads,
         "queries": [token_values(token) for token in part.queries],
         "keys": [token_values(token) for token in part.keys],
-        "masks": mask_of(part),
+        "masks": [{"left": left, "right": right} for left, right in part.masks],
     }
