@@ -1,6 +1,7 @@
 """How faithful explanations are: comprehensiveness and sufficiency of every method on SST-2 and IMDB classifiers.
 
     python benchmarks/explain.py --data ../shared/data --out benchmarks/results
+    python benchmarks/explain.py --speed
     python benchmarks/explain.py --sets sst2 --train-rows 4000 --texts 100 --no-limits       # a smaller run
 
 Two classifiers are fine-tuned on each set, one of them with words masked at random (`--explainable`), and every method
@@ -52,8 +53,12 @@ def main() -> None:
     parser.add_argument("--no-limits", action="store_true", help="do not search the best and worst order of each text")
     parser.add_argument("--models", type=Path, default=None, help="where the trained models are kept")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--speed", action="store_true", help="only time explanations of one text of 128 tokens")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.speed:
+        print(speed(args))
+        return
     torch.set_float32_matmul_precision("high")
     for name in args.sets:
         train_rows, test_rows = split(read(args.data, name), name, args)
@@ -69,6 +74,23 @@ def main() -> None:
             with (args.out / "explain.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
             print(table(line, result), flush=True)
+
+
+def speed(args: argparse.Namespace) -> str:
+    """Seconds of each method on one text of 128 tokens: how similar it is to a second one."""
+    model = regard.load(args.start, device=args.device)
+    text = "the cook who burned the soup opened a window and " * 12 + "left the house very late."
+    lines = [f"one text of 128 tokens; {machine()}", "", "| method | seconds | CPU seconds |", "|---|---|---|"]
+    for method in ("decomposition", "occlusion", "integrated_gradients", "attention_rollout"):
+        times = []
+        for _ in range(3):
+            started, used = time.monotonic(), time.process_time()
+            explanation = model.explain(text, "a dog lay on the rug", method=method)
+            times.append((time.monotonic() - started, time.process_time() - used))
+        assert len(explanation.tokens) == 128, len(explanation.tokens)
+        wall, cpu = (min(column) for column in zip(*times[1:], strict=True))
+        lines.append(f"| {method} | {wall:.2f} | {cpu:.2f} |")
+    return "\n".join(lines)
 
 
 def read(data: Path, name: str) -> list[Row]:

@@ -69,6 +69,7 @@ def explain_scorer(scorer: Scorer, method: Method, options: MethodOptions) -> Ex
     values_1C = scorer.erased_values(scorer.nothing_erased)
     chances = scorer.target.probability(values_1C)
     value = float(scorer.target.score(values_1C))
+    notes = [note for note in (WEAK if method.name == "attention" else None, text.note) if note is not None]
     return Explanation(
         method=method.name,
         target=scorer.target.info,
@@ -87,7 +88,7 @@ def explain_scorer(scorer: Scorer, method: Method, options: MethodOptions) -> Ex
         signed=method.signed,
         erased_by=scorer.erased_by,
         windows=len(text.sequences),
-        note=WEAK if method.name == "attention" else None,
+        note=" ".join(notes) or None,
     )
 
 

@@ -55,6 +55,7 @@ class TokenizedText:
     erasable: tuple[bool, ...]
     words: tuple[WordSpan, ...]
     sequences: tuple[InputSequence, ...]
+    note: str | None = None  # what part of a long text was read
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -30,6 +30,8 @@ def test_an_answer_in_a_long_context_is_explained_in_its_window() -> None:
     context = " ".join([CONTEXT] * 5) + " with money"
     explanation = loaded.explain("who", context, target="money", method="occlusion")
     assert explanation.windows == 1
+    assert explanation.note is not None
+    assert "windows" in explanation.note
     assert explanation.target.label == "money"
     outside = [word.score for word in explanation.words if word.sequence == 1 and word.end < 60]
     assert not np.any(outside)

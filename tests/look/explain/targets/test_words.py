@@ -28,6 +28,8 @@ def test_a_long_text_before_the_next_word_is_cut_at_its_start() -> None:
     loaded = model("tiny-gpt2", max_tokens=8)
     explanation = loaded.explain(" ".join([TEXT] * 4), method="occlusion")
     assert len(explanation.tokens) == 8
+    assert explanation.note is not None
+    assert "reads the last 8" in explanation.note
 
 
 def test_a_masked_word_is_the_one_that_is_filled_in() -> None:

@@ -107,4 +107,7 @@ def one_window(text: TokenizedText, sequence: InputSequence) -> TokenizedText:
     """The text with one of its windows; tokens outside it have no part in the answer."""
     inside = set(sequence.index)
     erasable = tuple(flag and i in inside for i, flag in enumerate(text.erasable))
-    return replace(text, sequences=(sequence,), erasable=erasable)
+    note = None
+    if len(text.sequences) > 1:
+        note = f"The text is read in {len(text.sequences)} windows; the answer depends on the words of one of them."
+    return replace(text, sequences=(sequence,), erasable=erasable, note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -43,9 +44,11 @@ def next_word_target(model: Model, text: str, target: str | None) -> tuple[Token
     tokenizer = model.require_tokenizer()
     encoding = _without_end(tokenizer.encode(text))
     limit = model.config.max_tokens
+    note = None
     if limit is not None and len(encoding.ids) > limit:
+        note = f"The text has {len(encoding.ids)} tokens; the model reads the last {limit}."
         encoding = _last_tokens(encoding, limit)
-    tokenized = from_encoding(tokenizer, text, encoding, segments=False)
+    tokenized = replace(from_encoding(tokenizer, text, encoding, segments=False), note=note)
     position = len(encoding.ids) - 1
     if target is None:
         number = _most_likely(model, tokenized.sequences[0], position)
