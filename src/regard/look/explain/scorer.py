@@ -6,6 +6,7 @@ E width of the vectors, P positions of the target, C numbers that are read.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -268,15 +269,22 @@ def embedding_modules(network: Network) -> list[nn.Embedding]:
 
 @contextmanager
 def replaced_vectors(network: Network, batch: VariantBatch, x_ME: Tensor, x_NE: Tensor) -> Iterator[None]:
-    """Token embeddings of the encoder (or the only stack) and of the decoder, replaced while the network runs."""
+    """Token embeddings of the encoder (or the only stack) and of the decoder, replaced while the network runs.
+
+    Not by hooks: with a hook, the last layer would compute what the target does not need.
+    """
     sources = [(batch.tokens.ids, x_ME)]
     if batch.decoder is not None:
         sources.append((batch.decoder.ids, x_NE))
 
-    def put(_: nn.Module, args: tuple[Tensor, ...], value: Tensor) -> Tensor:
-        return next((vectors for ids, vectors in sources if ids is args[0]), value)
+    def replaced(module: nn.Embedding, ids: Tensor) -> Tensor:
+        for known, vectors in sources:
+            if known is ids:
+                return vectors
+        return nn.Embedding.forward(module, ids)
 
-    with ExitStack() as hooks:
+    with ExitStack() as undo:
         for module in {id(module): module for module in embedding_modules(network)}.values():
-            hooks.callback(module.register_forward_hook(put).remove)
+            module.forward = functools.partial(replaced, module)  # type: ignore[method-assign]
+            undo.callback(delattr, module, "forward")
         yield
