@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard.comparison.compare import compare
     from regard.comparison.result import Comparison
     from regard.compression.compress import BelowFloor, compress
-    from regard.compression.result import Compression
+    from regard.compression.result import CandidateResult, Compression
     from regard.errors import (
         DataError,
         EngineWarning,
@@ -64,6 +64,7 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 __all__ = [
     "Answer",
     "BelowFloor",
+    "CandidateResult",
     "Comparison",
     "Compression",
     "CrossValidation",
@@ -120,6 +121,7 @@ __all__ = [
 _HOMES = {
     "Answer": "regard.tasks.task",
     "BelowFloor": "regard.compression.compress",
+    "CandidateResult": "regard.compression.result",
     "Comparison": "regard.comparison.result",
     "Compression": "regard.compression.result",
     "CrossValidation": "regard.selection.folds",

@@ -144,7 +144,7 @@ def _open(model: str | Path, data: Where, device: str, reading: Mapping[str, Any
     """The teacher, its task, and the rows for it."""
     opened = load(model, device=device, engine="torch")
     task = _teacher_task(opened)
-    rows = load_compared_data(data, task=task.name, **reading)
+    rows = data if isinstance(data, ComparedData) else load_compared_data(data, task=task.name, **reading)
     return opened, _checked_task(opened, task, rows), rows
 
 

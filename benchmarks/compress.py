@@ -1,0 +1,331 @@
+"""int8, ONNX and small students, regard and its peers in one run (issue "the smallest model that keeps the score").
+
+    python benchmarks/compress.py speed                                # one text and batches, two cores, 2 minutes
+    python benchmarks/compress.py embed                                # beside sentence-transformers, 3 minutes
+    python benchmarks/compress.py parity                               # ONNX files of every family and head, 5 minutes
+    python benchmarks/compress.py teachers DATA-FOLDER --out runs      # fine-tune minilm, on a GPU, 8 minutes
+    python benchmarks/compress.py scores DATA-FOLDER --out runs        # what int8 loses, two cores, 15 minutes
+    python benchmarks/compress.py students DATA-FOLDER --out runs      # train students (GPU) and measure them (CPU)
+    python benchmarks/compress.py floor --out runs                     # 20 repetitions from stored rows, a minute
+
+DATA-FOLDER holds sst2, imdb, ag_news, conll2003 and squad. Half of the held-out rows are validation rows, half test
+rows. Every result is printed as a line of JSON and added to benchmarks/results/compress.jsonl. Without the package
+sentence-transformers, or its ONNX export, the parts that need it are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from common import lengths, median_times
+from sets import SETS
+
+import regard
+from regard.checkpoint.families import PRESETS, preset
+from regard.checkpoint.source import from_preset, minilm_folder
+from regard.comparison.trainings.compared_data import ComparedData
+from regard.compression.compress import BelowFloor
+from regard.compression.guarantee import compare_to_floor
+from regard.config import ModelConfig
+from regard.data.records import Record
+from regard.export.onnx_files import write_onnx_files
+from regard.metrics.paired.rows import RowScore, RowTable
+from regard.ragged import Ragged
+from regard.tasks import task_class
+from regard.training.load_data import LabeledData
+
+RESULTS = Path(__file__).parent / "results" / "compress.jsonl"
+TEACHERS = ("sst2", "agnews", "conll", "imdb", "squad")
+ENCODER_HEADS: tuple[dict[str, int], ...] = (
+    {},
+    {"pooled": 0},
+    {"sequence": 3},
+    {"token": 5},
+    {"span": 2},
+    {"masked": 0},
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=list(STAGES))
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--sets", nargs="+", default=list(TEACHERS))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--floor", type=float, default=0.99)
+    parser.add_argument("--time", default="20m", help="time of each set in the stage students")
+    parser.add_argument("--methods", nargs="+", default=["int8", "layers", "static", "ngram"])
+    STAGES[parser.parse_args().stage](parser.parse_args())
+
+
+def keep(**values: Any) -> None:
+    """Print a result and add it to the file of all."""
+    line = json.dumps({**values, "machine": platform.machine(), "threads": torch.get_num_threads()})
+    print(line, flush=True)
+    with RESULTS.open("a") as file:
+        file.write(line + "\n")
+
+
+def engines() -> dict[str, regard.Model]:
+    """minilm on each engine; the ONNX files are written to a temporary folder."""
+    folder = Path(tempfile.mkdtemp()) / "minilm"
+    regard.export_onnx(str(minilm_folder()), folder, int8=True)
+    return {
+        "regard fp32": regard.load("minilm", device="cpu"),
+        "regard int8": regard.load("minilm", device="cpu", engine="int8"),
+        "regard onnx": regard.load(folder, device="cpu", engine="onnx"),
+        "regard onnx int8": regard.load(folder, device="cpu", engine="int8"),
+    }
+
+
+def speed(options: argparse.Namespace) -> None:
+    """One text of 24 and 128 tokens, and batches of 64 texts, beside transformers in fp32 with padding."""
+    from transformers import AutoModel
+
+    peer = AutoModel.from_pretrained(minilm_folder()).eval()
+    models = engines()
+    rng = random.Random(0)
+    cases = {f"one text of {length} tokens": [length] for length in (24, 128)}
+    cases |= {f"64 texts, mean {mean}": lengths(64, mean, rng=rng) for mean in (24, 128)}
+    for name, sizes in cases.items():
+        rows = [[101, *(rng.randrange(1000, 29000) for _ in range(size - 2)), 102] for size in sizes]
+        batch = Ragged.of(rows)
+        padded = torch.zeros(len(rows), max(sizes), dtype=torch.int64)
+        mask = torch.zeros_like(padded)
+        for number, row in enumerate(rows):
+            padded[number, : len(row)] = torch.tensor(row)
+            mask[number, : len(row)] = 1
+
+        def run_peer(padded: torch.Tensor = padded, mask: torch.Tensor = mask) -> object:
+            return peer(input_ids=padded, attention_mask=mask)
+
+        calls: dict[str, Callable[[], object]] = {"transformers fp32": run_peer}
+        calls |= {key: _reader(model, batch) for key, model in models.items()}
+        with torch.inference_mode():
+            times = median_times(*calls.values(), rounds=options.rounds if len(rows) == 1 else 5, warm=2)
+        found = dict(zip(calls, (round(value, 2) for value in times), strict=True))
+        ratios = {key: round(times[0] / value, 2) for key, value in zip(calls, times, strict=True)}
+        keep(stage="speed", case=name, ms=found, times_as_fast=ratios)
+
+
+def _reader(model: regard.Model, batch: Ragged) -> Callable[[], object]:
+    return lambda: model.inference_network.read(batch)  # type: ignore[union-attr]
+
+
+def embed(options: argparse.Namespace) -> None:
+    """Vectors of short and mixed texts, beside sentence-transformers with sorted batches, and its ONNX int8."""
+    from embed import cases
+    from sentence_transformers import SentenceTransformer  # type: ignore[import-not-found]
+
+    ours = engines()
+    peers = {"sentence-transformers fp32": SentenceTransformer(str(minilm_folder()), device="cpu")}
+    try:
+        folder = str(regard.export_onnx(str(minilm_folder()), Path(tempfile.mkdtemp()) / "peer", int8=True).folder)
+        files = {"file_name": "onnx/model_quantized.onnx"}
+        peers["sentence-transformers onnx int8"] = SentenceTransformer(
+            folder, backend="onnx", device="cpu", model_kwargs=files
+        )
+    except Exception as error:  # the extra is not installed
+        print(f"no ONNX backend of sentence-transformers: {error!s:.200}")
+    for name, texts in cases().items():
+        calls: dict[str, Callable[[], Any]] = {
+            key: (lambda peer=peer: peer.encode(texts, normalize_embeddings=True, batch_size=32))  # noqa: B023
+            for key, peer in peers.items()
+        }
+        calls |= {
+            key: (lambda model=model: model.embed(texts, normalize=True))  # noqa: B023
+            for key, model in ours.items()
+        }
+        vectors = {key: call() for key, call in calls.items()}
+        exact = vectors["regard fp32"]
+        agreement = {key: round(_rank_correlation(exact, value), 5) for key, value in vectors.items()}
+        times = median_times(*calls.values(), rounds=min(options.rounds, 5))
+        rates = {key: round(1000 * len(texts) / value, 1) for key, value in zip(calls, times, strict=True)}
+        keep(stage="embed", case=name, texts_per_second=rates, rank_correlation=agreement)
+
+
+def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Spearman's correlation between the similarities of all pairs of texts."""
+    above = np.triu_indices(len(first), 1)
+    ranks = [np.argsort(np.argsort((vectors @ vectors.T)[above])) for vectors in (first, second)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def parity(options: argparse.Namespace) -> None:
+    """ONNX files of every family and head on random weights; the largest difference must be below 1e-4."""
+    worst = 0.0
+    for name in (name for name in PRESETS if name.startswith("tiny-")):
+        config = preset(name).config
+        if not isinstance(config, ModelConfig):
+            continue
+        heads = ENCODER_HEADS if config.kind == "encoder" else ({"language": 0},)
+        for chosen in heads:
+            try:
+                network = from_preset(name, heads=chosen, seed=0).network
+            except regard.RegardError:
+                continue  # the family has no such head
+            with tempfile.TemporaryDirectory() as folder:
+                files = write_onnx_files(network, Path(folder))
+            for file in files:
+                worst = max(worst, file.max_difference)
+                keep(stage="parity", family=name, heads=list(chosen), file=file.name, difference=file.max_difference)
+    keep(stage="parity", largest=worst)
+
+
+def held_out(name: str, root: Path) -> ComparedData:
+    """Training rows, and two halves of the held-out rows: validation and test. SST-2 holds out whole sentences."""
+    from baselines import whole_sentences
+
+    data = SETS[name].load(root)
+    if name == "sst2":
+        data = whole_sentences(data)
+    rows: list[Record] = list(data.dev)
+    random.Random(0).shuffle(rows)
+    half = len(rows) // 2
+    labeled: LabeledData = replace(data, dev=rows[:half], split_off=False)
+    task = task_class(data.task).from_records([*data.train, *data.dev])
+    return ComparedData(labeled, rows[half:], "held out", task)
+
+
+def teachers(options: argparse.Namespace) -> None:
+    """minilm fine-tuned on each set, with the settings that regard chooses."""
+    for name in options.sets:
+        rows = held_out(name, options.data)
+        result = regard.train(
+            rows.labeled, start="minilm", out=options.out / name, device=options.device, overwrite=True
+        )
+        keep(stage="teachers", set=name, scores=_values(result.scores), seconds=result.seconds)
+
+
+def _values(scores: dict[str, Any]) -> dict[str, float]:
+    return {key: round(score.value, 4) for key, score in scores.items()}
+
+
+def scores(options: argparse.Namespace) -> None:
+    """What int8 loses on each set: the paired difference on all held-out rows, in points."""
+    for name in options.sets:
+        rows = held_out(name, options.data)
+        try:
+            result = regard.compress(
+                options.out / name, rows, out=options.out / f"{name}-int8", methods=["int8"], floor=0.9, overwrite=True
+            )
+        except BelowFloor as error:
+            result = error.compression
+        for one in result.candidates:
+            if one.difference is not None:
+                points = [
+                    round(100 * value, 2) for value in (one.difference.value, one.difference.low, one.difference.high)
+                ]
+                keep(stage="scores", set=name, model=one.name, metric=result.metric, points=points, ms=one.latency_ms)
+
+
+def students(options: argparse.Namespace) -> None:
+    """Students of each teacher: score kept, speed and parameters beside the teacher's."""
+    for name in options.sets:
+        rows = held_out(name, options.data)
+        started = time.monotonic()
+        settings: dict[str, Any] = {"methods": options.methods, "floor": options.floor, "time": options.time}
+        try:
+            result = regard.compress(
+                options.out / name,
+                rows,
+                out=options.out / f"{name}-small",
+                keep_all=True,
+                device=options.device,
+                progress=lambda progress: print(progress.stage, progress.done, dict(progress.values), flush=True),
+                **settings,
+            )
+        except BelowFloor as error:
+            result = error.compression
+        teacher = result.teacher
+        for one in (teacher, *result.candidates):
+            if one.error is not None:
+                keep(stage="students", set=name, model=one.name, error=one.error)
+                continue
+            part = one.scores[result.metric].value / teacher.scores[result.metric].value
+            keep(
+                stage="students",
+                set=name,
+                model=one.name,
+                metric=result.metric,
+                score=round(one.scores[result.metric].value, 4),
+                kept=round(part, 4),
+                times_as_fast=round(one.texts_per_second / teacher.texts_per_second, 2),
+                parameters=one.parameters,
+                ms=one.latency_ms,
+                train_seconds=one.train_seconds,
+            )
+        keep(stage="students", set=name, chosen=result.chosen, seconds=round(time.monotonic() - started))
+
+
+def floor(options: argparse.Namespace) -> None:
+    """20 repetitions with other splits of the stored rows: does the choice hold the floor on rows that nothing saw?"""
+    for name in options.sets:
+        folder = options.out / f"{name}-small.compress" / "candidates"
+        tables = {path.parent.name: _stored(path) for path in sorted(folder.glob("*/rows.npz"))}
+        if "teacher" not in tables:
+            print(f"{name}: no stored rows in {folder}; run the stage students first")
+            continue
+        costs = {key: json.loads((folder / key / "result.json").read_text())["latency_ms"]["24"] for key in tables}
+        outcomes = [_repetition(tables, costs, options.floor, seed) for seed in range(20)]
+        right = sum(held is not False for _, held in outcomes)
+        keep(stage="floor", set=name, right=right, of=len(outcomes), chosen=sorted({str(one) for one, _ in outcomes}))
+
+
+def _stored(path: Path) -> np.ndarray:
+    with np.load(path, allow_pickle=False) as rows:
+        return np.concatenate([rows["dev"], rows["test"]])
+
+
+def _table(features: np.ndarray) -> RowTable:
+    """The main score as a mean of the first columns; F1 of entities and accuracy are stored as such sums."""
+    score = RowScore((0, 1), lambda sums: sums[0] / np.maximum(sums[1], 1e-12))
+    return RowTable(features, {"score": score})
+
+
+def _repetition(
+    tables: dict[str, np.ndarray], costs: dict[str, float], floor: float, seed: int
+) -> tuple[str | None, bool | None]:
+    """Choose on a quarter of the rows, test on a quarter, and look at the other half; (chosen, whether it holds)."""
+    count = len(tables["teacher"])
+    order = np.random.default_rng(seed).permutation(count)
+    dev, test, unseen = np.split(order, [count // 4, count // 2])
+    level, attempts = 0.95, 0
+    for name in sorted((key for key in tables if key != "teacher"), key=costs.__getitem__):
+        pair = (tables[name], tables["teacher"])
+        likely = compare_to_floor(*(_table(part[dev]) for part in pair), "score", floor, level=0.5)
+        if not likely.holds:
+            continue
+        attempts += 1
+        if compare_to_floor(*(_table(part[test]) for part in pair), "score", floor, level=level).holds:
+            ours, theirs = (_table(part[unseen]).value("score") for part in pair)
+            return name, ours >= floor * theirs
+        level = 1 - (1 - level) / 2
+    return None, None
+
+
+STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
+    "speed": speed,
+    "embed": embed,
+    "parity": parity,
+    "teachers": teachers,
+    "scores": scores,
+    "students": students,
+    "floor": floor,
+}
+
+if __name__ == "__main__":
+    main()
