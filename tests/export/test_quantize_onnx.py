@@ -26,6 +26,8 @@ def test_products_of_the_blocks_are_integers(exported_folder: Path) -> None:
     assert counted["MatMulInteger"] == len(layers)
     assert counted["ReduceMax"] == sum(name.endswith("down") for name in layers)
     assert counted["MatMul"] >= 2  # attention, and the head
+    assert counted["FastGelu"] == sum(name.endswith("up") for name in layers)
+    assert counted["Erf"] == 0
 
 
 def test_layers_can_be_left_out(exported_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ In plain terms, it works as follows:
 2. The second layer of each feed-forward part also gets a scale per token, since some tokens have far larger numbers
    there than the others.
 3. ONNX Runtime's dynamic quantization rounds the weights, with a scale per output channel, and embedding tables.
+4. GELU is computed with tanh (`FastGelu` of ONNX Runtime), which is several times as fast as with the error function
+   and differs by less than what the rounding changes.
 
-Norms, softmax and heads stay in fp32. Only operations of standard ONNX are used.
+Norms, softmax and heads stay in fp32.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 PER_TOKEN = ".feedforward.down"  # layers whose tokens get a scale each
 LAST_AXIS, TINY = "regard.last_axis", "regard.tiny"  # constants
+MICROSOFT = "com.microsoft"  # domain of operations of ONNX Runtime
 WEIGHT = re.compile(r"(?:^|\.)((?:encoder|decoder)\.layers\..+)\.weight")
 
 
@@ -80,6 +83,9 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
             )
     finally:
         between.unlink(missing_ok=True)
+    quantized = onnx.load(str(target))
+    _use_fast_gelu(quantized)
+    onnx.save(quantized, str(target))
 
 
 def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor], exclude: Collection[str]) -> set[str]:
@@ -131,6 +137,41 @@ def _scaled_product(node: onnx.NodeProto, inverse: str, *, per_token: bool) -> l
     node.output[0] = f"{name}_product"
     last = helper.make_node("Mul", [f"{name}_product", f"{name}_scale"], [product], f"{name}_rescale")
     return [*nodes, node, last]
+
+
+def _use_fast_gelu(model: onnx.ModelProto) -> None:
+    """Replace x * 0.5 * (1 + erf(x / sqrt 2)) by one operation."""
+    from onnx import helper
+
+    graph = model.graph
+    makers = {output: node for node in graph.node for output in node.output}
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    for node in graph.node:
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    replaced: dict[str, onnx.NodeProto | None] = {}
+    for node in [node for node in graph.node if node.op_type == "Erf"]:
+        chain = [makers.get(node.input[0]), node]
+        for expected in ("Add", "Mul", "Mul"):
+            following = readers.get(chain[-1].output[0], []) if chain[-1] is not None else []
+            chain.append(following[0] if len(following) == 1 and following[0].op_type == expected else None)
+        divided, last = chain[0], chain[-1]
+        if divided is None or divided.op_type != "Div" or last is None or divided.input[0] not in last.input:
+            continue  # some other use of the error function
+        name = f"{node.name}_gelu"
+        replaced |= dict.fromkeys((one.name for one in chain if one is not None), None)
+        replaced[last.name] = helper.make_node("FastGelu", [divided.input[0]], [last.output[0]], name, domain=MICROSOFT)
+    if not replaced:
+        return
+    nodes = [replaced.get(node.name, node) for node in graph.node]
+    copied = [type(node).FromString(node.SerializeToString()) for node in nodes if node is not None]
+    del graph.node[:]
+    graph.node.extend(copied)
+    used = {name for node in copied for name in node.input}
+    for tensor in [tensor for tensor in graph.initializer if tensor.name not in used]:
+        graph.initializer.remove(tensor)
+    if MICROSOFT not in {item.domain for item in model.opset_import}:
+        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
 def _layer_of(weight: str) -> str | None:
