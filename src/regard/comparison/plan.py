@@ -32,7 +32,7 @@ from regard.comparison.trainings.jobs import (
 from regard.comparison.trainings.specs import LOADED, ModelSpec
 from regard.comparison.verdict import cheapest_close, ranked, rule_of_thumb, summary
 from regard.comparison.words import number
-from regard.errors import InputError, RegardError, pluralize, setting
+from regard.errors import InputError, RegardError, pluralize
 from regard.metrics.confidence import Score
 from regard.metrics.paired.resample import bootstrap_scores
 from regard.metrics.paired.rows import RowTable
@@ -224,7 +224,7 @@ class ComparisonPlan:
         if groups.note is not None:
             notes.append(groups.note)
         fitted = [spec.name for spec in self.specs if is_fitted(spec)]
-        ignored = [setting(name) for name in self.settings or {} if name not in FITTED_SETTINGS]
+        ignored = [name for name in self.settings or {} if name not in FITTED_SETTINGS]
         if fitted and ignored:
             notes.append(f"{', '.join(ignored)}: not for {' and '.join(fitted)}, fitted at once without training steps")
         if self._trained_once():
