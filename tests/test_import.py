@@ -21,6 +21,7 @@ MODULES = [
     for module in pkgutil.walk_packages(regard.__path__, "regard.")
     if module.name.split(".")[1] not in ("cli", "__main__")
     and module.name not in ("regard.model.kernels.triton_tiles", "regard.sklearn")  # these need Triton, scikit-learn
+    and not module.name.startswith("regard.serve.http")  # which needs FastAPI
 ]
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.block import build_norm
 from regard.model.kernels.cpu_autograd import Dropout
+from regard.model.linear import Linear
 from regard.model.positions import sinusoidal
 from regard.ragged import Ragged
 
@@ -52,7 +53,7 @@ class Embeddings(nn.Module):
         self.segments = Segments(config.segments, width) if config.segments else None
         self.norm = build_norm(config, width) if config.embedding_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
-        self.projection = nn.Linear(width, config.width) if config.embedding_width else nn.Identity()
+        self.projection = Linear(width, config.width) if config.embedding_width else nn.Identity()
 
     def forward(self, batch: Ragged) -> Tensor:
         x_NE: Tensor = self.tokens(batch.ids)

@@ -164,7 +164,7 @@ def embed_texts(
     window with the most context around it; pooling joins the windows.
     """
     depth = resolve_layer(runner.network, layer)
-    windows = _windows(runner.network, tokenizer, texts)
+    windows = text_windows(runner.network, tokenizer, texts)
     states: list[list[Tensor]] = [[] for _ in texts]
     counts: list[list[int]] = [[] for _ in texts]
     done = 0
@@ -210,7 +210,7 @@ def resolve_layer(network: Network, layer: int | str) -> int | str | None:
     return None if blocks == depth else blocks
 
 
-def _windows(network: Network, tokenizer: Tokenizer, texts: Sequence[str]) -> list[SequenceWindow]:
+def text_windows(network: Network, tokenizer: Tokenizer, texts: Sequence[str]) -> list[SequenceWindow]:
     """Every text as one sequence, or as several windows where it is too long."""
     config = network.config
     windows: list[SequenceWindow] = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs, join_examples
 from regard.data.corpus.masking import IGNORE
 from regard.errors import InputError
 from regard.ragged import Ragged
@@ -140,3 +140,21 @@ def test_twice_repeats_every_target() -> None:
             torch.testing.assert_close(getattr(both, group)[name], torch.cat((tensor, tensor)), equal_nan=True)
     with pytest.raises(InputError, match="selected positions"):
         Inputs(inputs.tokens, at=torch.tensor([0])).twice()
+
+
+def test_joined_examples_have_the_rows_of_all() -> None:
+    parts = []
+    for start in (1, 10):
+        builder = ExamplesBuilder(segments=True)
+        builder.add(0, [start, start + 1], [0, 1], by_sequence={"label": start}, by_token={"learn": np.zeros(2)})
+        builder.add(0, [start + 2], [0], by_sequence={"label": 0}, by_token={"learn": np.ones(1)}, same_row=start == 10)
+        parts.append(builder.build())
+    joined = join_examples(parts)
+    assert len(joined) == 3
+    assert joined.lengths.tolist() == [2, 1, 3]
+    assert joined.owners.tolist() == [0, 0, 1]
+    inputs = joined.take([2, 1])
+    assert inputs.tokens.ids.tolist() == [10, 11, 12, 3]
+    assert inputs.tokens.segments.tolist() == [0, 1, 0, 0]
+    assert inputs["learn"].tolist() == [0, 0, 1, 1]
+    assert join_examples([parts[0]]).take([0]).tokens.ids.tolist() == [1, 2]

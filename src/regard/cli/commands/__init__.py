@@ -25,6 +25,7 @@ NAMES = (
     "translate",
     "compress",
     "export",
+    "serve",
     "tokenizer",
     "vectors",
     "sample",

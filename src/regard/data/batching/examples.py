@@ -178,6 +178,42 @@ class Examples:
         return ranges(starts, lengths), lengths
 
 
+def join_examples(parts: Sequence[Examples]) -> Examples:
+    """The rows of several examples, one after the other; none of them may have targets. Owners are counted on."""
+    first = parts[0]
+    if any(part.target is not None for part in parts):
+        raise InputError("examples with a decoder's target cannot be joined.")
+    sequences = [len(part.bounds) - 1 for part in parts]
+    tokens = [int(part.bounds[-1]) for part in parts]
+    groups = None
+    if any(part.groups is not None for part in parts):
+        own = [np.arange(len(part.bounds)) if part.groups is None else part.groups for part in parts]
+        groups = _joined_bounds(own, sequences)
+    owners = [int(part.owners.max(initial=-1)) + 1 for part in parts]
+    return Examples(
+        ids=np.concatenate([part.ids for part in parts]),
+        bounds=_joined_bounds([part.bounds for part in parts], tokens),
+        owners=np.concatenate([part.owners + start for part, start in zip(parts, _starts(owners), strict=True)]),
+        segments=None if first.segments is None else np.concatenate([_segments(part) for part in parts]),
+        by_sequence={name: np.concatenate([part.by_sequence[name] for part in parts]) for name in first.by_sequence},
+        by_token={name: np.concatenate([part.by_token[name] for part in parts]) for name in first.by_token},
+        groups=groups,
+    )
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(sizes)[:-1].tolist()]
+
+
+def _joined_bounds(parts: Sequence[Ints], sizes: Sequence[int]) -> Ints:
+    moved = [part[1:] + start for part, start in zip(parts, _starts(sizes), strict=True)]
+    return np.concatenate([np.zeros(1, np.int64), *moved])
+
+
+def _segments(part: Examples) -> npt.NDArray[np.uint8]:
+    return np.zeros(len(part.ids), np.uint8) if part.segments is None else part.segments
+
+
 class ExamplesBuilder:
     """Collects sequences into flat arrays, without Python objects per token."""
 

@@ -1,0 +1,5 @@
+"""The HTTP server of `regard serve`: every task that `predict` knows, with batches by tokens and strict limits.
+
+`batcher.py` decides what runs together and knows no model and no thread; `model_worker.py` runs it for one model;
+`http/` is the FastAPI application, the only part that needs the extra `serve`.
+"""

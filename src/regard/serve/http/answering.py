@@ -1,0 +1,89 @@
+"""From the futures of a worker to an answer: a limit of time, clients that leave, and errors of single texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import Request
+
+from regard.errors import InputError
+from regard.serve.model_table import ModelTable, ServedModel
+from regard.serve.model_worker import Answered, Computed
+from regard.serve.operations.operation import Item
+from regard.serve.settings import NotReady, TooLarge
+
+
+class ClientLeft(Exception):
+    """The client closed the connection before its answer was ready."""
+
+
+async def compute(
+    request: Request,
+    table: ModelTable,
+    model: str | None,
+    kind: str,
+    items: Sequence[Item],
+    *,
+    on_error: str = "fail",
+    **options: Any,
+) -> tuple[ServedModel, list[Computed | None]]:
+    """The model of a request and its answers for the items, in order. With `on_error="null"` None for each that failed.
+
+    An error names the index of its item, where the request has several.
+    """
+    limits = table.limits
+    if len(items) > limits.max_texts:
+        raise TooLarge(
+            f"the request has {len(items):,} texts, expected at most {limits.max_texts:,}. Send it in parts."
+        )
+    served, futures = await asyncio.to_thread(table.submit, model, kind, items, **options)
+    await wait_for(request, futures, seconds=limits.request_seconds)
+    results: list[Computed | None] = []
+    for number, future in enumerate(futures):
+        error = future.exception()
+        if error is None:
+            results.append(future.result())
+        elif on_error == "null" and isinstance(error, InputError | TooLarge):
+            results.append(None)
+        else:
+            raise _at_index(error, number, len(items))
+    return served, results
+
+
+async def wait_for(request: Request, futures: Sequence[Answered], *, seconds: float) -> None:
+    """Wait until all are done. Cancels them if the client leaves or the time is over."""
+    waiting = {asyncio.wrap_future(future) for future in futures if not future.done()}
+    if not waiting:
+        return
+    for each in waiting:
+        each.add_done_callback(lambda done: done.cancelled() or done.exception())  # read below, from the source
+    left = asyncio.create_task(_disconnected(request))
+    every = asyncio.create_task(asyncio.wait(waiting))
+    try:
+        await asyncio.wait({left, every}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if every.done():
+            return
+        if left.done():
+            raise ClientLeft
+        raise NotReady(f"the request took longer than {seconds:g} seconds. Send fewer or shorter texts.")
+    finally:
+        left.cancel()
+        every.cancel()
+        for future in futures:
+            if not future.done():
+                future.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _at_index(error: BaseException, number: int, count: int) -> BaseException:
+    """The same error with the index of its text, where there are several."""
+    if count == 1 or not isinstance(error, InputError | TooLarge):
+        return error
+    kind = TooLarge if isinstance(error, TooLarge) else InputError
+    return kind(f"input {number}: {error}")

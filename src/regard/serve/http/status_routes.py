@@ -1,0 +1,68 @@
+"""The routes about the server itself: its health, models and metrics, and loading a model again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from regard._version import __version__
+from regard.serve.http.metrics import ServeMetrics
+from regard.serve.http.problems import problem
+from regard.serve.http.schemas import ReloadBody
+from regard.serve.model_table import ModelTable
+
+router = APIRouter()
+
+
+@router.get("/health", summary="Whether the workers of all models run")
+async def health(request: Request) -> Response:
+    table: ModelTable = request.app.state.table
+    dead = [name for name, served in list(table.models.items()) if not served.worker.is_alive]
+    if dead and not table.draining:
+        return problem(503, f"the worker of {', '.join(dead)} does not run.", "WorkerDied")
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/ready", summary="Whether requests are accepted: not while loading or shutting down")
+async def ready(request: Request) -> Response:
+    table: ModelTable = request.app.state.table
+    if table.ready:
+        return JSONResponse({"ready": True, "models": list(table.models)})
+    if table.error is not None:
+        return problem(503, f"a model cannot be loaded: {table.error}", "LoadFailed")
+    state = "shutting down" if table.draining else "loading"
+    return problem(503, f"the server is {state}.", "NotReady", {"Retry-After": "1"})
+
+
+@router.get("/info", summary="The models: family, task, size, engine, routes and queue")
+async def info(request: Request) -> dict[str, Any]:
+    table: ModelTable = request.app.state.table
+    models = await asyncio.to_thread(lambda: [served.info() for served in list(table.models.values())])
+    return {"version": __version__, "ready": table.ready, "models": models}
+
+
+@router.get("/v1/models", summary="The names of the models, as OpenAI's API has them")
+async def models(request: Request) -> dict[str, Any]:
+    table: ModelTable = request.app.state.table
+    data = [{"id": name, "object": "model", "owned_by": "regard"} for name in table.models]
+    return {"object": "list", "data": data}
+
+
+@router.post("/models/reload", summary="Load a model again from its folder, without losing a request")
+async def reload(request: Request, body: ReloadBody) -> dict[str, Any]:
+    table: ModelTable = request.app.state.table
+    names = await asyncio.to_thread(table.reload, body.model)
+    return {"reloaded": names}
+
+
+@router.get("/metrics", summary="Numbers for Prometheus")
+async def metrics(request: Request) -> Response:
+    table: ModelTable = request.app.state.table
+    numbers: ServeMetrics = request.app.state.metrics
+    numbers.ready.set(table.ready)
+    for name, served in list(table.models.items()):
+        numbers.queued.labels(name).set(served.worker.batcher.queued_tokens)
+    return Response(numbers.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

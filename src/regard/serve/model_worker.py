@@ -1,0 +1,268 @@
+"""One model and its queue: a thread tokenizes, a thread runs batches, futures receive the answers.
+
+Equal items that are in progress at the same time are computed once. A future that is cancelled leaves its job, and a
+job without futures is dropped from the queue.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.errors import RegardError
+from regard.predict.model import Model
+from regard.serve.answer_cache import AnswerCache
+from regard.serve.batcher import Batcher, BatchRow, TextJob
+from regard.serve.operations.operation import Item, Operation, Prepared
+from regard.serve.operations.predicting import item_key
+from regard.serve.settings import NotReady, ServeLimits, TooLarge
+
+CHARACTERS_PER_TOKEN = 4  # for an estimate before the texts are tokenized
+Observe = Callable[[str, float], None]  # receives the name of a measured quantity and its value
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The answer for one item, and the tokens of all its sequences."""
+
+    answer: dict[str, Any]
+    tokens: int
+
+
+Answered = Future[Computed]
+
+
+@dataclass(eq=False)
+class ItemTask:
+    """An item in progress and those who wait for it."""
+
+    operation: Operation
+    item: Item
+    key: Hashable | None  # None if its answer cannot be shared
+    waiters: list[Answered] = field(default_factory=list)
+    job: TextJob | None = None
+    prepared: Prepared | None = None
+
+
+class ModelWorker:
+    """Runs the operations of one model. `submit` may be called from any thread."""
+
+    def __init__(self, model: Model, limits: ServeLimits, *, observe: Observe = lambda name, value: None) -> None:
+        self.model = model
+        self.limits = limits
+        self.observe = observe
+        self.batcher = Batcher(
+            clock=time.monotonic,
+            batch_tokens=limits.batch_tokens,
+            max_wait=limits.max_wait_ms / 1000,
+            max_queue_tokens=limits.max_queue_tokens,
+        )
+        self.cache = AnswerCache(limits.cache_bytes)
+        self.in_progress: dict[Hashable, ItemTask] = {}
+        self.open_tasks = 0
+        self._changed = threading.Condition()
+        self._closing = False
+        self._tokenizer = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
+        self._runner = threading.Thread(target=self._run_batches, name="run", daemon=True)
+        self._runner.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether batches are still run."""
+        return self._runner.is_alive() and not self._closing
+
+    def submit(self, operation: Operation, items: Sequence[Item]) -> list[Answered]:
+        """A future for each item. Raises QueueFull, or NotReady after `close`."""
+        estimate = sum(len(item_key(item)) for item in items) // CHARACTERS_PER_TOKEN + len(items)
+        shares = operation.shares_context(items)
+        with self._changed:
+            if self._closing or not self._runner.is_alive():
+                raise NotReady("this model is not ready. Try again in a moment.")
+            self.batcher.reserve(estimate)
+            futures: list[Answered] = []
+            new = []
+            for item in items:
+                key = None if shares else (operation.group, item_key(item))
+                future, task = self._future(operation, item, key)
+                futures.append(future)
+                new += [] if task is None else [task]
+            self._tokenizer.submit(self._tokenize, operation, new, futures, estimate)
+        return futures
+
+    def _future(self, operation: Operation, item: Item, key: Hashable | None) -> tuple[Answered, ItemTask | None]:
+        """A future for an item, and its task if it is new: not stored, and not in progress already."""
+        future: Answered = Future()
+        stored = None if key is None else self.cache.get(key)
+        if stored is not None:
+            future.set_result(Computed(stored["answer"], stored["tokens"]))
+            return future, None
+        task = None if key is None else self.in_progress.get(key)
+        is_new = task is None
+        if task is None:
+            task = ItemTask(operation, item, key)
+            self.open_tasks += 1
+            if key is not None:
+                self.in_progress[key] = task
+        task.waiters.append(future)
+        waited_for = task
+        future.add_done_callback(lambda done: self._leave(waited_for) if done.cancelled() else None)
+        return future, task if is_new else None
+
+    def _leave(self, task: ItemTask) -> None:
+        """Drop a task that no one waits for anymore."""
+        with self._changed:
+            if task.job is not None and all(waiter.cancelled() for waiter in task.waiters):
+                self.batcher.drop(task.job)
+                self._forget(task)
+
+    def _forget(self, task: ItemTask) -> None:
+        if task.key is not None and self.in_progress.get(task.key) is task:
+            del self.in_progress[task.key]
+        if task.waiters:
+            self.open_tasks -= 1
+            task.waiters = []
+        self._changed.notify_all()
+
+    def _tokenize(
+        self, operation: Operation, tasks: list[ItemTask], futures: Sequence[Answered], estimate: int
+    ) -> None:
+        started = time.monotonic()
+        try:
+            results = prepare_each(operation, [task.item for task in tasks])
+        except BaseException as error:  # such as no memory: the request fails, the thread stays
+            results = [error] * len(tasks)
+        self.observe("tokenize_seconds", time.monotonic() - started)
+        with self._changed:
+            self.batcher.release(estimate)
+            total = sum(sum(result.lengths) for result in results if isinstance(result, Prepared))
+            if total > self.limits.max_request_tokens:
+                self._refuse_request(futures, total)
+            for task, result in zip(tasks, results, strict=True):
+                self._queue(task, self._checked(result))
+            self._changed.notify_all()
+
+    def _refuse_request(self, futures: Sequence[Answered], total: int) -> None:
+        error = TooLarge(
+            f"the request has {total:,} tokens, expected at most {self.limits.max_request_tokens:,}. Send it in parts."
+        )
+        for future in futures:
+            _fail(future, error)
+
+    def _checked(self, result: Prepared | BaseException) -> Prepared | BaseException:
+        limit = self.limits.max_text_tokens
+        if isinstance(result, Prepared) and sum(result.lengths) > limit:
+            return TooLarge(f"the text has {sum(result.lengths):,} tokens, expected at most {limit:,}. Split it.")
+        return result
+
+    def _queue(self, task: ItemTask, result: Prepared | BaseException) -> None:
+        if isinstance(result, BaseException):
+            self._fail_task(task, result)
+        elif all(waiter.done() for waiter in task.waiters):  # they have left, or the request was refused
+            self._forget(task)
+        else:
+            task.prepared = result
+            task.job = TextJob(task.operation.group, result.lengths, payload=task)
+            self.batcher.add(task.job)
+
+    def _fail_task(self, task: ItemTask, error: BaseException) -> None:
+        waiters = list(task.waiters)
+        self._forget(task)
+        for waiter in waiters:
+            _fail(waiter, error)
+
+    def _run_batches(self) -> None:
+        while True:
+            with self._changed:
+                while not (batch := self.batcher.next_batch()):
+                    if self._closing and not self.open_tasks:
+                        return
+                    self._changed.wait(self.batcher.seconds_to_wait())
+                queued = time.monotonic() - min(row.job.arrived for row in batch)
+            self.observe("queue_seconds", queued)
+            self.observe("batch_tokens", sum(row.tokens for row in batch))
+            self._run(batch)
+
+    def _run(self, batch: list[BatchRow]) -> None:
+        started = time.monotonic()
+        outputs = run_rows(batch)
+        seconds = time.monotonic() - started
+        self.observe("run_seconds", seconds)
+        with self._changed:
+            done = self.batcher.finish(batch, outputs, seconds=seconds)
+        for job in done:
+            self._answer(job)
+
+    def _answer(self, job: TextJob) -> None:
+        task: ItemTask = job.payload
+        assert task.prepared is not None
+        error = next((output for output in job.outputs if isinstance(output, BaseException)), None)
+        if error is None:
+            try:
+                answer = task.operation.answer(task.prepared, job.outputs)
+            except Exception as problem:  # one text fails alone
+                error = problem
+        with self._changed:
+            if error is not None:
+                self._fail_task(task, error)
+                return
+            if task.key is not None:
+                self.cache.put(task.key, {"answer": answer, "tokens": job.tokens})
+            waiters = list(task.waiters)
+            self._forget(task)
+        for waiter in waiters:
+            with suppress(InvalidStateError):  # cancelled at this moment
+                waiter.set_result(Computed(answer, job.tokens))
+
+    def close(self, *, seconds: float = 30.0) -> None:
+        """Accept no more items, and wait until those in progress are answered."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._runner.join(seconds)
+        self._tokenizer.shutdown(wait=False, cancel_futures=True)
+
+
+def prepare_each(operation: Operation, items: Sequence[Item]) -> list[Prepared | BaseException]:
+    """The items as sequences, each with its own error where it cannot be used."""
+    if not items:
+        return []
+    try:
+        return list(operation.prepare(items))
+    except RegardError as error:
+        if len(items) == 1:
+            return [error]
+    results: list[Prepared | BaseException] = []
+    for item in items:
+        try:
+            results += operation.prepare([item])
+        except RegardError as error:
+            results.append(error)
+    return results
+
+
+def run_rows(batch: Sequence[BatchRow]) -> list[Any]:
+    """The outputs of a batch. If it fails, each sequence runs alone, and those that fail get their error."""
+    operation: Operation = batch[0].job.payload.operation
+    rows = [(row.job.payload.prepared, row.index) for row in batch]
+    try:
+        return operation.run(rows)
+    except Exception as error:
+        if len(rows) == 1:
+            return [error]
+    outputs: list[Any] = []
+    for row in rows:
+        try:
+            outputs += operation.run([row])
+        except Exception as error:  # any error is the answer to this text alone
+            outputs.append(error)
+    return outputs
+
+
+def _fail(future: Answered, error: BaseException) -> None:
+    with suppress(InvalidStateError):
+        future.set_exception(error)

@@ -1,0 +1,48 @@
+"""What a request can ask of a model: from an item of a request to sequences, and from their outputs to an answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.predict.model import Model
+
+Item = Any  # a text, a list of texts or an object, as JSON has it
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An item after tokenization: the tokens of each of its sequences, and what `run` needs of it."""
+
+    lengths: tuple[int, ...]
+    payload: Any
+
+
+class Operation(ABC):
+    """One computation with its options. Items of operations with the same `group` may run in one batch."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @property
+    @abstractmethod
+    def group(self) -> Hashable:
+        """The name and the options."""
+
+    @abstractmethod
+    def prepare(self, items: Sequence[Item]) -> list[Prepared]:
+        """The items as sequences. Raises RegardError for the first one that cannot be used; runs beside the model."""
+
+    @abstractmethod
+    def run(self, rows: Sequence[tuple[Prepared, int]]) -> list[Any]:
+        """The output of each sequence, by item and index of the sequence."""
+
+    @abstractmethod
+    def answer(self, prepared: Prepared, outputs: Sequence[Any]) -> dict[str, Any]:
+        """The answer as JSON, from the outputs of all sequences of an item."""
+
+    def shares_context(self, items: Sequence[Item]) -> bool:
+        """Whether the answer for an item depends on the items next to it, so that it cannot be shared or stored."""
+        return False

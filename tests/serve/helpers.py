@@ -1,0 +1,49 @@
+"""Tiny models behind a table, and an HTTP client for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.testclient import TestClient
+from tests.look.tiny_models import CONTEXT, KINDS, TEXT, model
+
+from regard.predict.model import Model
+from regard.serve.api_keys import ApiKeys
+from regard.serve.http.app import create_app
+from regard.serve.model_table import ModelTable
+from regard.serve.settings import ServeLimits
+
+__all__ = ["CONTEXT", "TEXTS", "client_of", "table_of", "tiny"]
+TEXTS = [" ".join([TEXT] * count) for count in (1, 3, 1, 2, 30, 1)] + [CONTEXT]
+
+
+@functools.cache
+def tiny(kind: str) -> Model:
+    """A tiny model of a kind; 64 tokens per window for the encoders."""
+    name, heads, _ = KINDS[kind]
+    one = model(name, heads, max_tokens=64 if name == "tiny-bert" else None)
+    one.network.eval()
+    return one
+
+
+@contextmanager
+def table_of(*kinds: str, **limits: Any) -> Iterator[ModelTable]:
+    table = ModelTable(ServeLimits(**{"batch_tokens": 64, **limits}))
+    for kind in kinds:
+        table.add(kind, tiny(kind))
+    try:
+        yield table
+    finally:
+        table.close(seconds=5)
+
+
+@contextmanager
+def client_of(*kinds: str, keys: ApiKeys | None = None, **limits: Any) -> Iterator[TestClient]:
+    with (
+        table_of(*kinds, **limits) as table,
+        TestClient(create_app(table, keys=keys), raise_server_exceptions=False) as client,
+    ):
+        yield client

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.serve.helpers import client_of, table_of
+
+from regard.serve.http.app import create_app
+from regard.serve.model_table import ModelTable
+from regard.serve.settings import ServeLimits
+
+
+def test_what_the_server_says_about_itself() -> None:
+    with client_of("bert", "gpt2") as client:
+        assert client.get("/health").json() == {"status": "ok"}
+        assert client.get("/ready").json() == {"ready": True, "models": ["bert", "gpt2"]}
+        assert [model["id"] for model in client.get("/v1/models").json()["data"]] == ["bert", "gpt2"]
+        first = client.get("/info").json()["models"][0]
+        assert first["family"] == "bert"
+        assert first["engine"] == "torch"
+        assert first["routes"] == ["/predict", "/embed", "/tokenize"]
+        client.post("/predict", json={"text": "a film"})
+        metrics = client.get("/metrics").text
+        assert 'regard_requests_total{route="/predict",status="200"} 1.0' in metrics
+        assert "regard_batch_tokens_bucket" in metrics
+        assert "/v1/embeddings" in client.get("/openapi.json").json()["paths"]
+        assert client.get("/docs").status_code == 200
+
+
+def test_a_dead_worker_is_noticed() -> None:
+    with table_of("bert") as table, TestClient(create_app(table)) as client:
+        table.get(None).worker.close()
+        assert client.get("/health").status_code == 503
+        assert client.get("/ready").status_code == 503
+        assert client.post("/predict", json={"text": "a film"}).status_code == 503
+
+
+def test_not_ready_while_loading_and_draining() -> None:
+    table = ModelTable(ServeLimits())
+    with TestClient(create_app(table)) as client:
+        assert client.get("/health").status_code == 200
+        response = client.get("/ready")
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "1"
+        assert client.post("/predict", json={"text": "a"}).json()["error_type"] == "NotReady"
+        table.draining = True
+        assert "shutting down" in client.get("/ready").json()["error"]
+
+
+@pytest.mark.parametrize("body", [{}, {"model": "reviews"}])
+def test_a_model_is_loaded_again(trained: Path, body: dict[str, str]) -> None:
+    table = ModelTable(ServeLimits(), device="cpu")
+    table.load_all([str(trained)])
+    try:
+        with TestClient(create_app(table)) as client:
+            before = table.get(None)
+            expected = client.post("/predict", json={"text": "a lovely film"}).json()
+            assert client.post("/models/reload", json=body).json() == {"reloaded": ["reviews"]}
+            assert table.get(None) is not before
+            assert client.post("/predict", json={"text": "a lovely film"}).json() == expected
+    finally:
+        table.close(seconds=5)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.serve.helpers import table_of, tiny
+
+from regard.errors import FolderError, InputError, RegardError
+from regard.serve.model_table import ModelTable, ServedModel, is_batch_invariant, named_sources, warm_up
+from regard.serve.settings import NotReady, ServeLimits, UnknownModel
+
+
+def test_models_have_names() -> None:
+    assert named_sources(["runs/reviews", "minilm", "x=runs/reviews"]) == {
+        "reviews": "runs/reviews",
+        "minilm": "minilm",
+        "x": "runs/reviews",
+    }
+    with pytest.raises(InputError, match=r'two models are called "reviews".*other-name=b/reviews'):
+        named_sources(["a/reviews", "b/reviews"])
+
+
+def test_the_first_model_is_the_default() -> None:
+    with table_of("bert", "gpt2") as table:
+        assert table.get(None).name == "bert"
+        assert table.get("gpt2").name == "gpt2"
+        assert table.ready
+        with pytest.raises(UnknownModel, match="gpt2"):
+            table.get("gpt3")
+    with pytest.raises(NotReady):
+        table.submit("bert", "predict", ["a film"])
+    assert not table.ready
+
+
+def test_a_model_that_was_replaced_at_this_moment_loses_no_request() -> None:
+    with table_of("bert") as table:
+        old = table.get(None)
+        old.worker.close()
+        with pytest.raises(NotReady):
+            table.submit(None, "predict", ["a film"])
+        get, calls = table.get, []
+
+        def replaced(name: str | None) -> ServedModel:
+            calls.append(name)
+            if len(calls) == 1:
+                table.add("bert", tiny("bert"))
+                return old
+            return get(name)
+
+        table.get = replaced  # type: ignore[method-assign]
+        served, futures = table.submit(None, "predict", ["a film"])
+        assert served is not old
+        assert futures[0].result(10).answer["windows"] == 1
+
+
+def test_a_folder_that_cannot_be_loaded_keeps_the_old_model(trained: Path, tmp_path: Path) -> None:
+    table = ModelTable(ServeLimits(), device="cpu")
+    assert not table.ready
+    table.load_all([str(trained)])
+    before = table.get(None)
+    table.sources["reviews"] = str(tmp_path)
+    with pytest.raises(RegardError):
+        table.reload()
+    assert table.get(None) is before
+    assert table.ready
+    table.close(seconds=5)
+    with pytest.raises(FolderError):
+        ModelTable(ServeLimits()).load_all([str(tmp_path)])
+
+
+@pytest.mark.parametrize("kind", ["bert", "reader", "masked", "gpt2"])
+def test_warming_up(kind: str) -> None:
+    with table_of(kind) as table:
+        warm_up(table.get(None))
+
+
+def test_batch_invariance_is_only_stated_where_it_is_known() -> None:
+    assert is_batch_invariant(tiny("t5"))  # runs text by text
+    assert not is_batch_invariant(tiny("modernbert"))
