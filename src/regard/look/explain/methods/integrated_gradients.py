@@ -2,10 +2,10 @@
 
 The baseline is the text with every word masked (the mean of all token embeddings where there is
 no mask token); special tokens stay. The
-scores add up to the score of the text minus that of the baseline. The integral is the mean
-over the middles of equal parts of the path: gradients are largest inside it and almost constant at its ends, where
-other rules have most of their points. Without a number of steps, it is tripled until the scores add up to within one
-percent.
+scores add up to the score of the text minus that of the baseline. The gradient
+changes most in the first half of the path, where words emerge from their masks, so more points are there (`dense`).
+Their number is tripled until the scores add up to within one percent. With a given number of steps, the points are the
+middles of equal parts.
 
 Shapes: B points of the path, S positions of a sequence, E width of the vectors.
 """
@@ -20,7 +20,7 @@ from regard.look.explain.methods.method import Attribution, Floats, Method, Meth
 from regard.look.explain.scorer import GRADIENT_TOKENS, Scorer, tokens_at_once
 from regard.look.explain.tokenized import InputSequence
 
-FIRST_STEPS, MOST_STEPS = 16, 432
+FIRST_STEPS, MOST_STEPS = 12, 324
 TOLERANCE = 0.01  # of the difference between the text and the baseline
 
 
@@ -30,10 +30,23 @@ def midpoints(steps: int) -> Floats:
     return points
 
 
+def dense(parts: Floats) -> tuple[Floats, Floats]:
+    """Points from 0 to 1 that are densest at 0.3, one for each of `parts`, and the density there.
+
+    The density is 0.3 times an even one plus 0.7 times that of the beta distribution with 2 and 3.5.
+    """
+    grid = np.linspace(0, 1, 4097)
+    cumulative = 0.3 * grid + 0.7 * (1 - (1 - grid) ** 3.5 * (1 + 3.5 * grid))
+    points: Floats = np.interp(parts, cumulative, grid)
+    density: Floats = 0.3 + 0.7 * 15.75 * points * (1 - points) ** 2.5
+    return points, density
+
+
 def path_gradients(
-    scorer: Scorer, sequence: InputSequence, start_SE: Tensor, end_SE: Tensor, points: Floats, options: MethodOptions
+    scorer: Scorer, sequence: InputSequence, start_SE: Tensor, end_SE: Tensor, parts: Floats, options: MethodOptions
 ) -> Tensor:
-    """(S, E) the mean gradient at these points of the straight path."""
+    """(S, E) the mean gradient at these parts of the straight path."""
+    points, density = dense(parts) if options.steps is None else (parts, np.ones(len(parts)))
     total_SE = torch.zeros_like(end_SE, dtype=torch.float64)
     at_once = max(1, tokens_at_once(end_SE.device, GRADIENT_TOKENS) // len(end_SE))
     for first in range(0, len(points), at_once):
@@ -42,7 +55,8 @@ def path_gradients(
         x_BSE = (start_SE + alpha_B11 * (end_SE - start_SE)).requires_grad_()
         with torch.enable_grad():
             (gradient_BSE,) = torch.autograd.grad(scorer.score_vectors(sequence, x_BSE).sum(), x_BSE)
-        total_SE += gradient_BSE.double().sum(0)
+        weight_B = torch.tensor(1 / density[first : first + at_once], device=end_SE.device)
+        total_SE += torch.einsum("b,bse->se", weight_B, gradient_BSE.double())
         options.report("steps", first + len(some), len(points))
     return total_SE / len(points)
 
