@@ -62,7 +62,7 @@ async function difference() {
       const value = numbers[layer * heads + head] * factor;
       return h("td", { class: "cell", style: { background: shade(value), color: isStrong(value) ? "var(--card)" : "var(--ink)" } },
         h("button", { type: "button", "data-value": value.toFixed(5), "data-focus": `difference ${layer} ${head}`, "aria-label": `layer ${layer + 1}, head ${head}: ${number(value)}`,
-          onclick: () => set({ layer: layer + 1, heads: [head] }) }, number(value, 2)));
+          onclick: () => set({ layer: layer + 1, heads: [head] }) }, value.toFixed(2)));
     }), h("td", { class: "n faint" }, values.states ? number(values.states[layer + 1], 2) : "")));
   return card("Where they differ", about_, values.notices.map((text) => notice(text)), h("div", { class: "scroll" }, h("table", { class: "heat" }, h("thead", {}, h("tr", {}, h("th", {}),
     Array.from({ length: heads }, (_, head) => h("th", { scope: "col" }, `head ${head}`)), h("th", { scope: "col" }, values.states ? "states" : ""))), h("tbody", {}, rows))),

@@ -205,7 +205,7 @@ async function details(part) {
   const list = h("ol", { class: "strongest" }, rows.slice(0, LISTED).map(([weight, column]) => h("li", {},
     h("button", { type: "button", class: "token", dir: "auto", "data-key": column, "data-weight": weight.toFixed(6), "data-focus": `strongest ${column}`,
       "aria-pressed": String(column === state.key), onclick: () => set({ key: column }) }, shown(part.keys[column])),
-    bar(weight, 1), h("span", { class: "n" }, number(weight)))));
+    bar(weight, 1), h("span", { class: "n" }, weight.toFixed(3)))));
   const cards = [card(h("span", {}, h("bdi", {}, shown(token)), " attends to"), which, list)];
   if (state.key >= 0 && part.name !== "alignment") cards.push(await products(part).catch((error) => card("Query and key", null, notice(error.message))));
   return cards;

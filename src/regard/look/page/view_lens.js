@@ -48,7 +48,7 @@ function heat(rows, columns, cell, { choose, chosen = -1, details } = {}) {
     choose ? h("button", { type: "button", class: "token", dir: "auto", "data-focus": `column ${column}`, "aria-pressed": String(column === chosen), onclick: () => choose(column) }, name) : h("bdi", {}, name))))),
     h("tbody", {}, rows.map((name, row) => h("tr", {}, h("th", { scope: "row" }, name), columns.map((_, column) => {
       const [value, text] = cell(row, column);
-      return h("td", { class: "cell", "data-value": value.toFixed(6), title: details ? details(row, column) : null, dir: "auto", style: { background: shade(value), color: isStrong(value) ? "var(--card)" : "var(--ink)" } }, text ?? number(value, 2));
+      return h("td", { class: "cell", "data-value": value.toFixed(6), title: details ? details(row, column) : null, dir: "auto", style: { background: shade(value), color: isStrong(value) ? "var(--card)" : "var(--ink)" } }, text ?? value.toFixed(2));
     }))))));
 }
 

@@ -85,7 +85,7 @@ function scoreStep(values, names, K) {
     values.bias ? h("td", { class: "n" }, number(values.bias[at], 2)) : null,
     h("td", {}, values.allowed[at] ? "✓" : "−∞"),
     h("td", { class: "n" }, values.allowed[at] ? number(Math.exp(values.scores[at] - most), 3) : "0"),
-    h("td", { class: "n", "data-weight": values.weights[at] }, number(values.weights[at])),
+    h("td", { class: "n", "data-weight": values.weights[at] }, values.weights[at].toFixed(3)),
     h("td", { class: "wide-bar" }, bar(values.weights[at], 1))));
   const formula = values.is_product ? `score = q·k × ${number(values.scale)} (1/√${K} keeps the spread at 1), mask, softmax` : "score = v·tanh(W q + U k), mask, softmax";
   return step("Scores, scaling, mask, softmax", formula, `(1 × ${K}) · (${K} × ${values.all_keys}) → (1 × ${values.all_keys})`, table(heads, rows, { class: "scores" }));

@@ -67,7 +67,7 @@ export function colored(explanation) {
   const largest = Math.max(1e-9, ...explanation.words.map((word) => Math.abs(word.score)));
   return [explanation.text, explanation.pair].map((text, sequence) => (text ? h("p", { class: "colored", dir: "auto" },
     pieces(text, explanation.words.filter((word) => word.sequence === sequence)).map(({ text: part, span }) => (span ? h("span", { class: "word", title: `${span.text}: ${number(span.score, 4)}`,
-      "data-score": span.score, style: { background: signed(span.score / largest) } }, part) : part))) : null));
+      "data-score": span.score, style: { background: signed(span.score / largest), color: Math.abs(span.score) / largest > 0.5 ? "var(--card)" : "var(--ink)" } }, part) : part))) : null));
 }
 
 function methodCard(method, result, isDefault) {
