@@ -12,6 +12,7 @@ from regard._version import __version__
 from regard.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
+    from regard.client import AsyncClient, Client, ServerError
     from regard.comparison.compare import compare
     from regard.comparison.result import Comparison
     from regard.compression.compress import BelowFloor, compress
@@ -63,8 +64,10 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 
 __all__ = [
     "Answer",
+    "AsyncClient",
     "BelowFloor",
     "CandidateResult",
+    "Client",
     "Comparison",
     "Compression",
     "CrossValidation",
@@ -89,6 +92,7 @@ __all__ = [
     "Progress",
     "Ragged",
     "RegardError",
+    "ServerError",
     "Settings",
     "SettingsSearch",
     "SimilarityAnswer",
@@ -120,8 +124,10 @@ __all__ = [
 # The module of each public name. It is imported when the name is first used, so that `import regard` needs no torch.
 _HOMES = {
     "Answer": "regard.tasks.task",
+    "AsyncClient": "regard.client",
     "BelowFloor": "regard.compression.compress",
     "CandidateResult": "regard.compression.result",
+    "Client": "regard.client",
     "Comparison": "regard.comparison.result",
     "Compression": "regard.compression.result",
     "CrossValidation": "regard.selection.folds",
@@ -147,6 +153,7 @@ _HOMES = {
     "Ragged": "regard.ragged",
     "RegardError": "regard.errors",
     "Settings": "regard.training.settings",
+    "ServerError": "regard.client",
     "SettingsSearch": "regard.selection.search",
     "SimilarityAnswer": "regard.tasks.embed",
     "SpanAnswer": "regard.tasks.answer",

@@ -133,12 +133,17 @@ class ModelTable:
         return models[name]
 
     def submit(self, name: str | None, kind: str, items: Sequence[Item], **options: Any) -> tuple[ServedModel, Futures]:
-        """The futures of a request, and the model that answers it: the new one if it was replaced at this moment."""
+        """The futures of a request, and the model that answers it."""
+        return self.submit_operation(name, lambda served: served.operation(kind, items, **options), items)
+
+    def submit_operation(
+        self, name: str | None, make: Callable[[ServedModel], Operation], items: Sequence[Item]
+    ) -> tuple[ServedModel, Futures]:
+        """The same for an operation that `make` returns for a model: the new one if it was replaced at this moment."""
         while True:
             served = self.get(name)
-            operation = served.operation(kind, items, **options)
             try:
-                return served, served.worker.submit(operation, items)
+                return served, served.worker.submit(make(served), items)
             except NotReady:
                 if self.models.get(served.name) is served:
                     raise

@@ -14,6 +14,8 @@ from fastapi.responses import JSONResponse, Response
 from regard.errors import InputError
 from regard.serve.http import schemas
 from regard.serve.http.answering import ClientLeft, compute
+from regard.serve.http.bulk import answer_lines
+from regard.serve.http.streaming import stream_generation
 from regard.serve.model_table import ModelTable, ServedModel
 from regard.serve.model_worker import Computed
 from regard.serve.operations.text_by_text import tokenized
@@ -48,7 +50,17 @@ async def translate(request: Request, body: schemas.TranslateBody) -> Response:
 
 @router.post("/generate", summary="Continuations of prompts")
 async def generate(request: Request, body: schemas.GenerateBody) -> Response:
-    return await answer(request, body, "generate", slide=body.slide, **body.decoding())
+    options = {} if body.slide is None else {"slide": body.slide}
+    if body.stream:
+        table: ModelTable = request.app.state.table
+        return await stream_generation(table, body.model, body.items(), **options, **body.decoding())
+    return await answer(request, body, "generate", **options, **body.decoding())
+
+
+@router.post("/bulk", summary="Many inputs as JSON lines, answered as JSON lines in order")
+async def bulk(request: Request, route: str = "predict", model: str | None = None) -> Response:
+    table: ModelTable = request.app.state.table
+    return await answer_lines(request, table, model, route.removeprefix("/"))
 
 
 @router.post("/tokenize", summary="Tokens of texts with ids and offsets")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 from regard.data.batching.sequences import split_into_windows
@@ -122,6 +123,31 @@ class GenerateOperation(TextByTextOperation):
                 {"text": each.text, "score": each.score, "finish_reason": each.finish_reason} for each in shown
             ]
         return answer
+
+
+class StreamOperation(GenerateOperation):
+    """One continuation in pieces, each handed to `on_piece` as soon as it is final: the same as `Model.stream`."""
+
+    def __init__(self, model: Model, *, on_piece: Callable[[str], None], stop: Event, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.on_piece = on_piece
+        self.stop = stop  # set when the client has left
+
+    @property
+    def group(self) -> Hashable:
+        return ("stream", id(self))
+
+    def shares_context(self, items: Sequence[Item]) -> bool:
+        return True  # every client has its own stream
+
+    def run_one(self, text: str) -> dict[str, Any]:
+        pieces = []
+        for piece in self.model.stream(text, **self.options):
+            if self.stop.is_set():
+                break
+            pieces.append(piece)
+            self.on_piece(piece)
+        return {"text": "".join(pieces), "truncated": False, "windows": 1}
 
 
 def generated_json(text: str, score: float | None, finish_reason: str, new_tokens: int) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""The client against a server that answers as it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+import regard
+from regard import client as client_module
+
+
+class Handler(BaseHTTPRequestHandler):
+    statuses: list[int] = []  # noqa: RUF012  # of the next answers; 200 after them
+    bodies: list[Any] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.send({"version": "1"})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.bodies.append((self.path, body, self.headers["Authorization"]))
+        if self.statuses:
+            self.send({"error": "busy", "error_type": "QueueFull"}, self.statuses.pop(0))
+        elif body.get("stream"):
+            self.send(b'data: {"text": "a"}\n\ndata: {"text": "b"}\n\ndata: {"done": true}\n\n')
+        else:
+            values = {"embedding": [1.0], "translation": "x", "text": "y", "masks": [], "label": "good"}
+            self.send({"answers": [values] * len(body.get("texts", "1"))})
+
+    def send(self, values: Any, status: int = 200) -> None:
+        data = values if isinstance(values, bytes) else json.dumps(values).encode()
+        self.send_response(status)
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    Handler.statuses, Handler.bodies = [], []
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_methods_ask_their_routes(url: str) -> None:
+    client = regard.Client(url, api_key="a-key")
+    assert client.predict(["a", "b"], model="m")[1]["label"] == "good"
+    assert client.embed(["a"], normalize=True) == [[1.0]]
+    assert client.translate(["a"]) == ["x"]
+    assert client.generate("a", max_tokens=3) == "y"
+    assert client.fill("a [MASK]") == []
+    assert client.answer("q", "c")["label"] == "good"
+    assert client.tokenize(["a"])[0]["text"] == "y"
+    assert list(client.stream("a")) == ["a", "b"]
+    assert client.info() == {"version": "1"}
+    assert Handler.bodies[0] == ("/predict", {"texts": ["a", "b"], "model": "m"}, "Bearer a-key")
+
+
+def test_busy_servers_are_asked_again(url: str) -> None:
+    Handler.statuses = [429, 503, 503]
+    assert regard.Client(url).embed(["a"]) == [[1.0]]
+    assert len(Handler.bodies) == 4
+    Handler.statuses = [429, 429]
+    with pytest.raises(regard.ServerError, match="busy") as error:
+        regard.Client(url, retries=1).embed(["a"])
+    assert (error.value.status, error.value.error_type) == (429, "QueueFull")
+    Handler.statuses = [422]
+    with pytest.raises(regard.ServerError):
+        regard.Client(url).embed(["a"])
+    assert Handler.statuses == []
+
+
+def test_no_server() -> None:
+    with pytest.raises(regard.ServerError, match="cannot be reached"):
+        regard.Client("http://127.0.0.1:9", retries=0).info()
+    with pytest.raises(regard.InputError, match="not the address"):
+        regard.Client("127.0.0.1:8000")
+
+
+def test_coroutines(url: str) -> None:
+    async def ask() -> list[Any]:
+        client = regard.AsyncClient(url)
+        calls: list[Any] = [client.predict(["a"]), client.embed(["a"]), client.translate(["a"]), client.generate("a")]
+        calls += [client.fill("a"), client.answer("q", "c"), client.tokenize(["a"]), client.info()]
+        return list(await asyncio.gather(*calls))
+
+    results = asyncio.run(ask())
+    assert results[1:5] == [[[1.0]], ["x"], "y", []]
+
+
+def test_waiting_times_are_bounded() -> None:
+    assert client_module._seconds("1000") <= 1.25 * client_module.MAX_WAIT
+    assert 0.75 <= client_module._seconds("Wed, 21 Oct") <= 1.25
