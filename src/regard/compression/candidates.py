@@ -16,7 +16,7 @@ from regard.checkpoint.write_folder import write_folder
 from regard.comparison.trainings.time_budget import train_within
 from regard.compression.students.importance import Importance, measure_importance
 from regard.compression.students.shapes import Shape, can_shrink, kept_layers, shrink
-from regard.compression.students.vocabulary import can_trim, trim_vocabulary
+from regard.compression.students.vocabulary import can_trim, teacher_ids, trim_vocabulary
 from regard.compression.teacher import Teacher
 from regard.config import ModelConfig
 from regard.errors import InputError
@@ -27,6 +27,8 @@ from regard.model.transformer import Transformer
 from regard.predict.load import load
 from regard.predict.model import Model
 from regard.predict.model_task import RUN
+from regard.tasks.classify import Classify
+from regard.text.tokenizer import Tokenizer
 from regard.training.engine.distillation import Distillation
 from regard.training.load_data import LabeledData, texts_of
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -115,7 +117,10 @@ class Workshop:
         if candidate.shape is not None:
             layers = self._write_start(candidate, candidate.shape, start)
         same_width = candidate.shape is not None and candidate.shape.width == self._config.width
-        distillation = self._distillation(candidate, layers, same_width=same_width)
+        distillation = self._distillation(layers, same_width=same_width)
+        if candidate.trim:
+            ids = teacher_ids(self.teacher.model.require_tokenizer(), Tokenizer.load(start))
+            distillation = replace(distillation, token_ids=ids)
         options = {**self.settings, "distillation": distillation}
         self.seconds[candidate.name] = train_within(
             budget, folder, self.data, preset=None, start=str(start), settings=options, training=self.training
@@ -143,14 +148,13 @@ class Workshop:
         write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
         return layers
 
-    def _distillation(self, candidate: CandidateSpec, layers: dict[int, int], *, same_width: bool) -> Distillation:
+    def _distillation(self, layers: dict[int, int], *, same_width: bool) -> Distillation:
         network = self.teacher.model.network
-        matches = isinstance(network, Transformer) and layers and not candidate.trim
         return Distillation(
             self.teacher.soft_targets,
             identity=self.teacher.identity,
-            network=network if matches and isinstance(network, Transformer) else None,
-            layers=layers if matches else {},
+            network=network if isinstance(network, Transformer) and layers else None,
+            layers=layers,
             hidden_weight=1.0 if same_width else 0.0,
             relation_weight=0.0 if same_width else 1.0,
         )
@@ -158,7 +162,9 @@ class Workshop:
     def _train_baseline(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
         distillation = Distillation(self.teacher.soft_targets, identity=self.teacher.identity)
         settings = {name: value for name, value in self.settings.items() if name in ("seed", "device")}
-        options: dict[str, Any] = {**settings, "distillation": distillation}
+        options: dict[str, Any] = dict(settings)
+        if isinstance(self.teacher.task, Classify):
+            options["distillation"] = distillation  # others would need the teacher's tokenizer; they learn the labels
         start = None
         if candidate.preset == "static":
             start = str(self.teacher_folder)

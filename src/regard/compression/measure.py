@@ -4,10 +4,9 @@ test data."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from regard.comparison.trainings.jobs import answer_function
 from regard.comparison.trainings.measure import median_latency
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord, TranslateRecord
 from regard.export.int8_linear import Int8Linear
@@ -15,7 +14,7 @@ from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.metrics.paired.rows import HasRows, RowTable, row_table
 from regard.predict.model import Model
-from regard.tasks.inference import LossTotal, answer_records, score_answers
+from regard.tasks.inference import Answered, LossTotal, answer_records, score_answers
 from regard.tasks.task import RowOutputs, Task
 
 LENGTHS = (1, 24, 128)  # words of the texts whose latency is measured
@@ -44,7 +43,7 @@ def measure(model: Model, task: Task, dev: Sequence[Record], test: Sequence[Reco
     tuned = task.tuned(first, outputs)
     dev_meter = first if tuned == task else _rows(model, tuned, dev)
     test_meter = _rows(model, tuned, test)
-    answers = answer_function(model, tuned)
+    answers = _answer_function(model, tuned)
     some = list(test[:THROUGHPUT_ROWS])
     list(answers(some[:32]))  # the first batch is slower
     started = time.perf_counter()
@@ -82,9 +81,15 @@ def _rows(model: Model, task: Task, records: Sequence[Record], outputs: list[Row
     return meter
 
 
+def _answer_function(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
+    """A function that answers records, without looking at their labels."""
+    run, preprocessing = model.task_runner(task), model.preprocessing()
+    return lambda records: answer_records(task, run, records, preprocessing, device=model.device)
+
+
 def latencies(model: Model, task: Task, records: Sequence[Record]) -> dict[str, float]:
     """The median time of one text in ms, by its number of words; of the rows as they are where words do not count."""
-    answers = answer_function(model, task)
+    answers = _answer_function(model, task)
     result = {}
     for length in LENGTHS:
         items = [with_words(record, length) for record in records[:REPEATS]]

@@ -20,7 +20,7 @@ from regard.compression.measure import Measured, measure
 from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
 from regard.data.records import Record
-from regard.errors import RegardError
+from regard.errors import InputError, RegardError
 from regard.metrics.paired.rows import RowTable
 from regard.predict.load import load
 from regard.predict.model_task import RUN, read_training_run, task_for
@@ -67,6 +67,9 @@ class Search:
         waiting = list(candidates)
         self._report("teacher", 0, len(waiting) + 1)
         self.teacher = self._measured(CandidateSpec("teacher", "teacher", "engine"), self.workshop.teacher_folder)
+        score = self.teacher.result.scores[self.metric].value
+        if not score > 0:
+            raise InputError(f"the {self.metric} of the teacher is {score:g} on the test rows; there is none to keep.")
         done = 1
         while waiting:
             candidate = waiting.pop(0)

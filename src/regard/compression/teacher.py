@@ -48,7 +48,7 @@ class Teacher:
         """
         own = self._own_examples(task, records)
         values = self._stored_positions(task, own)
-        if not np.array_equal(own.ids, examples.ids) or not np.array_equal(own.bounds, examples.bounds):
+        if not np.array_equal(own.bounds, examples.bounds):  # ids may differ: of a smaller vocabulary
             if not isinstance(task, Classify):
                 raise InputError(f"a student for {task.name} needs the tokenizer of its teacher, but has another one.")
             values = _mean_by_record(values, own, len(records))[examples.owners]
@@ -98,7 +98,11 @@ class Teacher:
             if values is None:
                 size = len(examples) if by_sequence else len(examples.ids)
                 values = np.full((size, *soft.shape[1:]), np.nan, np.float32)
-            place = np.asarray(rows) if by_sequence else examples._flat_positions(np.asarray(rows, np.int64))[0]
+            if by_sequence:
+                place = np.asarray(rows)
+            else:
+                place = examples.flat_positions(np.asarray(rows, np.int64))[0]
+                place = place if inputs.at is None else place[inputs.at.cpu().numpy()]
             values[place] = soft.cpu().numpy()
             done += len(rows)
             if self.progress is not None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.predict.models import random_checkpoint, word_tokenizer
 
-from regard.compression.students.vocabulary import can_trim, trim_vocabulary
+from regard.compression.students.vocabulary import can_trim, teacher_ids, trim_vocabulary
 from regard.model.transformer import Transformer
 from regard.predict.load import load
 from regard.ragged import Ragged
@@ -29,6 +29,7 @@ def test_the_same_vectors_with_fewer_rows() -> None:
     assert checkpoint.config.vocabulary == trimmed.size < 5000
     assert torch.allclose(checkpoint.network.read(Ragged.of([ids])), before, atol=1e-5)
     assert trimmed.decode(ids) == tokenizer.decode(tokenizer.encode(text).ids)
+    assert teacher_ids(tokenizer, trimmed)[torch.tensor(ids)].tolist() == list(tokenizer.encode(text).ids)
     other = trimmed.encode("a marvellous story").ids
     assert max(other) < trimmed.size
     assert trimmed.special["unk"] not in other

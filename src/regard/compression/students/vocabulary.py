@@ -11,7 +11,7 @@ from typing import Any
 
 import tokenizers
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.checkpoint.folder import Checkpoint
 from regard.model.transformer import Transformer
@@ -51,6 +51,16 @@ def trim_vocabulary(
         tokenizers.Tokenizer.from_str(json.dumps(content)), tokens=tokenizer._tokens, settings=tokenizer.settings
     )
     return _with_rows(checkpoint, [old for _, old in chosen]), trimmed
+
+
+def teacher_ids(teacher: Tokenizer, student: Tokenizer) -> Tensor:
+    """(V,) the teacher's id of each id of a student whose tokens are some of the teacher's."""
+    theirs: dict[str, int] = teacher.backend.get_vocab()
+    ours: dict[str, int] = student.backend.get_vocab()
+    ids = torch.zeros(student.size, dtype=torch.int64)
+    for token, number in ours.items():
+        ids[number] = theirs[token]
+    return ids
 
 
 def _renumber(content: dict[str, Any], vocabulary: dict[str, int], new_ids: dict[str, int]) -> None:

@@ -158,7 +158,7 @@ class Examples:
         rows = np.asarray(rows, np.int64)
         if self.groups is not None:
             rows = ranges(self.groups[rows], self.groups[rows + 1] - self.groups[rows])
-        flat, lengths = self._flat_positions(rows)
+        flat, lengths = self.flat_positions(rows)
         kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
         inputs = Inputs(
             tokens=Ragged.from_flat(torch.from_numpy(self.ids[flat].astype(np.int64)), lengths, segments=kinds),
@@ -171,7 +171,7 @@ class Examples:
         targets = self.target.take(rows)
         return replace(inputs, target=targets.tokens, by_target=targets.by_token)
 
-    def _flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
+    def flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat positions of the tokens of these sequences, and their lengths."""
         starts = self.bounds[rows]
         lengths = self.bounds[rows + 1] - starts

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import torch
@@ -59,6 +59,7 @@ class Distillation:
     layers: Mapping[int, int] = field(default_factory=dict)
     hidden_weight: float = 0.0
     relation_weight: float = 0.0
+    token_ids: Tensor | None = None  # the teacher's id of each id of the student, where they differ
 
 
 def distillation_loss(task: Task, output: Output, inputs: Inputs, distillation: Distillation) -> Loss:
@@ -67,13 +68,16 @@ def distillation_loss(task: Task, output: Output, inputs: Inputs, distillation: 
     if TEACHER not in inputs:
         return loss
     weight = distillation.weight
+    targets = inputs[TEACHER]
+    if inputs.at is not None and TEACHER in inputs.by_token:
+        targets = targets.index_select(0, inputs.at)
     if task.predicts_classes:
         log_NC, weight_N = task.log_probabilities(output, inputs)
-        soft_N = soft_divergence(log_NC, inputs[TEACHER].reshape(log_NC.shape), distillation.temperature)
+        soft_N = soft_divergence(log_NC, targets.reshape(log_NC.shape), distillation.temperature)
         soft = torch.where(weight_N > 0, soft_N * weight_N, 0.0).sum()
     else:
         assert output.logits is not None
-        teacher = inputs[TEACHER].reshape(output.logits.shape)
+        teacher = targets.reshape(output.logits.shape)
         squares = (output.logits.float() - teacher.nan_to_num()).square()
         soft = squares[~teacher.isnan()].mean() * loss.count
     return Loss((1 - weight) * loss.sum + weight * soft, loss.count)
@@ -100,8 +104,9 @@ class LayerMatcher:
 
     def loss(self, batch: Ragged) -> Tensor:
         """The differences after the student has read the batch; the teacher reads it here."""
+        ids = self.distillation.token_ids
         with torch.no_grad():
-            self.teacher.read(batch)
+            self.teacher.read(batch if ids is None else replace(batch, ids=ids.to(batch.ids.device)[batch.ids]))
         total = torch.zeros((), device=batch.ids.device)
         settings = self.distillation
         for ours, theirs in settings.layers.items():
