@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.browser.conftest import OpenPage
 from tests.browser.pages import no_sideways_scrolling, ready
-from tests.look.models import KINDS
+from tests.look.models import KINDS, LONG
 
 HOSTILE = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 2</script>'
 
@@ -23,11 +23,30 @@ def test_markup_is_shown_as_text(open_look: OpenPage) -> None:
     ["مرحبا the cook שלום", "東京 は 大きい 都市", "😀👩‍👩‍👧 soup 🍲", "x" * 10_000, "a\u202eb\u2066c"],
     ids=ascii,
 )
-@pytest.mark.parametrize("width", [1280, 390])
-def test_texts_of_every_kind_are_laid_out(open_look: OpenPage, text: str, width: int) -> None:
-    page = open_look(KINDS["gpt2"]() if len(text) < 1000 else KINDS["classifier"](), text=text, width=width)
+def test_texts_of_every_kind_are_laid_out(open_look: OpenPage, text: str) -> None:
+    page = open_look(KINDS["gpt2"]() if len(text) < 1000 else KINDS["classifier"](), text=text)
     assert page.locator(".token").count() > 2
     assert no_sideways_scrolling(page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert no_sideways_scrolling(page)
+
+
+def test_a_long_text_opens_every_view(open_look: OpenPage) -> None:
+    page = open_look(LONG(), text=" ".join(["soup"] * 1500))
+    assert "The heat map shows them all" in page.inner_text("main")
+    ready(page, lambda: page.click("text=Open the heat map"))
+    assert "each dot the largest of" in page.inner_text("main")
+    page.focus("canvas.map")
+    for _ in range(3):
+        before = page.get_attribute("canvas.map", "data-rows")
+        page.keyboard.press("+")
+        page.wait_for_function("b => document.querySelector('canvas.map').dataset.rows !== b", arg=before)
+        page.focus("canvas.map")
+    assert "each dot" not in page.inner_text("main")
+    for view in ("steps", "lens", "whatif"):
+        ready(page, lambda view=view: page.click(f"#tab-{view}"))  # type: ignore[misc]
+        assert page.locator("main .error").count() == 0
+        assert no_sideways_scrolling(page)
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import regard
+from regard.config import PositionConfig
 from regard.look.api import LookApi
 from regard.look.reading import LookInput
 from regard.look.session import LookDefaults, LookSession
@@ -19,6 +20,8 @@ from regard.text.tokenizer import Tokenizer
 TEXT = "the cook burned the soup"
 PAIR = "who opened a window"
 WORDS = ("the cook who burned the soup opened a window", "warm and lovely films", "a dull film , poor and cold .")
+
+LONGER = PositionConfig("rotary", max_tokens=4096)
 
 
 @functools.cache
@@ -56,6 +59,7 @@ _MAKE: dict[str, Callable[[], Model]] = {
     "plain gru": lambda: recurrent("tiny-gru"),
 }
 
+LONG = functools.cache(lambda: transformer("tiny-llama", words=tokenizer("wordpiece"), positions=LONGER))
 KINDS = {name: functools.cache(make) for name, make in _MAKE.items()}
 
 

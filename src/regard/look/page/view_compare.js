@@ -18,7 +18,7 @@ export async function render(root, { page }) {
     return;
   }
   const readings = await Promise.all(page.models.map((_, model) => request("read", input({ model: model || null }))));
-  const sides = await Promise.all(page.models.map((model, number_) => side(page.models[number_], readings[number_], number_)));
+  const sides = await Promise.all(page.models.map((model, which) => side(page.models[which], readings[which], which)));
   root.append(h("div", { class: "even" }, sides));
   root.append(await difference());
 }
@@ -48,12 +48,12 @@ async function side(model, reading, which) {
 const options = (count, first) => Array.from({ length: count }, (_, at) => [at + first, String(at + first)]);
 
 async function difference() {
-  const about_ = "Half of the sum of the differences of two rows of weights, averaged over the rows: 0 if both heads attend alike, 1 if they share nothing.";
+  const words = "Half of the sum of the differences of two rows of weights, averaged over the rows: 0 if both heads attend alike, 1 if they share nothing.";
   let values;
   try {
     values = await request("difference", input({ part: state.part || null }));
   } catch (error) {
-    return card("Where they differ", about_, notice(error.message));
+    return card("Where they differ", words, notice(error.message));
   }
   const { numbers, factor, shape } = unpack(values.difference);
   const [layers, heads] = shape;
@@ -64,7 +64,7 @@ async function difference() {
         h("button", { type: "button", "data-value": value.toFixed(5), "data-focus": `difference ${layer} ${head}`, "aria-label": `layer ${layer + 1}, head ${head}: ${number(value)}`,
           onclick: () => set({ layer: layer + 1, heads: [head] }) }, value.toFixed(2)));
     }), h("td", { class: "n faint" }, values.states ? number(values.states[layer + 1], 2) : "")));
-  return card("Where they differ", about_, values.notices.map((text) => notice(text)), h("div", { class: "scroll" }, h("table", { class: "heat" }, h("thead", {}, h("tr", {}, h("th", {}),
+  return card("Where they differ", words, values.notices.map((text) => notice(text)), h("div", { class: "scroll" }, h("table", { class: "heat" }, h("thead", {}, h("tr", {}, h("th", {}),
     Array.from({ length: heads }, (_, head) => h("th", { scope: "col" }, `head ${head}`)), h("th", { scope: "col" }, values.states ? "states" : ""))), h("tbody", {}, rows))),
     values.states ? h("p", { class: "faint small" }, "states: mean cosine of the hidden states after the layer; 1 is the same direction.") : null);
 }

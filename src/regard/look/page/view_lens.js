@@ -10,6 +10,7 @@ export const title = "Lens";
 export const about = "What each layer would predict";
 
 const MOST = 6;
+const MOST_COLUMNS = 160; // tokens that a table has columns for
 const clean = (token) => token.replace(/^##|^[Ġ▁]/, "") || token;
 const layerName = (layer) => (layer === 0 ? "embedding" : `layer ${layer}`);
 
@@ -21,6 +22,7 @@ export async function render(root, { reading, model }) {
     root.append(card("No predictions by layer", null, notice(error.message), h("p", {}, model.parts.length ? "What this model can show instead: Heads, Step by step and Meaning in context." : "What this model can show instead: Why this answer and What if.")));
     return;
   }
+  if (lens.tokens.length > MOST_COLUMNS && lens.kind !== "classes") root.append(notice(`Of ${lens.tokens.length} tokens, ${MOST_COLUMNS} around the chosen one are shown.`));
   if (lens.windows > 1) root.append(notice(`This text is read in ${lens.windows} windows; the first one is shown.`));
   const views = { classes: classes, words: words, tags: tags, spans: spans };
   root.append(...views[lens.kind](lens, reading));
@@ -43,7 +45,13 @@ function classes(lens, reading) {
 }
 
 // A table of rows × columns; `cell` returns the value that colors it and its words (the value itself if null).
-function heat(rows, columns, cell, { choose, chosen = -1, details } = {}) {
+function heat(rows, all, allCells, { choose: allChoose, chosen: allChosen = -1, details: allDetails } = {}) {
+  const first = all.length > MOST_COLUMNS ? Math.max(0, Math.min(all.length - MOST_COLUMNS, Math.max(allChosen, state.token) - MOST_COLUMNS / 2)) : 0;
+  const columns = all.slice(first, first + MOST_COLUMNS);
+  const cell = (row, column) => allCells(row, first + column);
+  const choose = allChoose && ((column) => allChoose(first + column));
+  const details = allDetails && ((row, column) => allDetails(row, first + column));
+  const chosen = allChosen - first;
   return h("div", { class: "scroll" }, h("table", { class: "heat lens" }, h("thead", {}, h("tr", {}, h("th", {}), columns.map((name, column) => h("th", { scope: "col", class: column === chosen ? "chosen" : null },
     choose ? h("button", { type: "button", class: "token", dir: "auto", "data-focus": `column ${column}`, "aria-pressed": String(column === chosen), onclick: () => choose(column) }, name) : h("bdi", {}, name))))),
     h("tbody", {}, rows.map((name, row) => h("tr", {}, h("th", { scope: "row" }, name), columns.map((_, column) => {

@@ -12,6 +12,9 @@ export const id = "steps";
 export const title = "Step by step";
 export const about = "The arithmetic of one head, with the numbers of this text";
 
+const MOST_COLUMNS = 120; // tokens that a table has columns for
+const MOST_TOKENS = 600; // tokens that are listed as buttons
+
 export async function render(root, { reading, part, model }) {
   if (!part) {
     root.append(noAttention(model));
@@ -24,7 +27,8 @@ export async function render(root, { reading, part, model }) {
   const token = state.token >= 0 ? state.token : Math.min(1, part.queries.length - 1);
   const head = state.heads[0];
   root.append(h("div", { class: "bar-of-controls" }, h("div", { class: "grow" }, h("span", { class: "faint small" }, "Token"),
-    tokenList("Token", part.queries, { chosen: token, choose: (place) => set({ token: place }) })), controls(reading, part, { several: false })));
+    part.queries.length > MOST_TOKENS ? h("input", { type: "number", min: 0, max: part.queries.length - 1, value: token, "aria-label": "Token", "data-focus": "token number", onchange: (event) => set({ token: Math.max(0, Math.min(part.queries.length - 1, Number(event.target.value) || 0)) }) }) :
+      tokenList("Token", part.queries, { chosen: token, choose: (place) => set({ token: place }) })), controls(reading, part, { several: false })));
   if (isFile) root.append(h("p", { class: "faint small" }, "This file holds the steps of some layers, heads and tokens; regard look shows them all."));
   let values;
   try {
@@ -141,7 +145,7 @@ async function changeCard(reading, part, token) {
     const letters = Array.from(state.text);
     const changed = [...letters.slice(0, chosen.start), state.change, ...letters.slice(chosen.end)].join("");
     try {
-      box.append(...await changed_table(changed, reading));
+      box.append(...await changedTable(changed, reading));
     } catch (error) {
       box.append(notice(error.message, "error"));
     }
@@ -149,16 +153,17 @@ async function changeCard(reading, part, token) {
   return box;
 }
 
-async function changed_table(changed) {
+async function changedTable(changed) {
   const answer = await request("change", input({ changed }));
   const { numbers, factor, shape, max } = unpack(answer.change);
   const [layers, count] = shape;
-  const heads = answer.pairs.map(([before, after]) => {
+  const shownPairs = answer.pairs.map((pair, at) => [...pair, at]).filter(([before], at) => answer.pairs.length <= MOST_COLUMNS || Math.abs(before - state.token) <= MOST_COLUMNS / 2 || at === 0);
+  const heads = shownPairs.map(([before, after]) => {
     const [one, two] = [shown(answer.before[before]), shown(answer.after[after])];
     return h("th", { scope: "col" }, h("bdi", {}, one === two ? one : `${one} → ${two}`));
   });
   const rows = Array.from({ length: layers }, (_, layer) => h("tr", {}, h("th", { scope: "row" }, layer === 0 ? "embedding" : `layer ${layer}`),
-    Array.from({ length: count }, (__, at) => {
+    shownPairs.map(([, , at]) => {
       const value = numbers[layer * count + at] * factor;
       const level = max > 0 ? value / max : 0;
       return h("td", { class: "cell", "data-value": value.toFixed(5), style: { background: shade(level), color: isStrong(level) ? "var(--card)" : "var(--ink)" } }, value.toFixed(2));

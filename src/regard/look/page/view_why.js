@@ -31,9 +31,9 @@ export async function render(root, { page, reading, isCurrent }) {
   root.append(notice(values.warning));
   if (first.windows > 1) root.append(notice(`This text is read in ${first.windows} windows; scores are means over them.`));
   const places = fitting.map((method) => h("div", { class: "card", "aria-busy": "true" }, h("h2", {}, method.title), h("p", { class: "faint" }, WORDS[method.name])));
-  const table_ = h("div", {});
-  root.append(h("div", { class: "even" }, places), table_);
-  fillIn(root, fitting, places, table_, { explained, isCurrent, chosen: values.default });
+  const box = h("div", {});
+  root.append(h("div", { class: "even" }, places), box);
+  fillIn(root, fitting, places, box, { explained, isCurrent, chosen: values.default });
   const rest = values.methods.filter((method) => method.why_not);
   if (rest.length) root.append(card("Methods that do not fit this model", null, h("ul", {}, rest.map((method) => h("li", {}, h("b", {}, method.title), `: ${method.why_not}.`)))));
   root.append(card("Faithfulness on a data set", "The same scores over many texts, with 95 % intervals. Normalized: between the worst (0) and the best (1) order of words that could be found, so that models can be compared.",
@@ -41,7 +41,7 @@ export async function render(root, { page, reading, isCurrent }) {
 }
 
 // Methods take from milliseconds to seconds: each card is filled in when its numbers are there.
-async function fillIn(root, methods, places, table_, { explained, isCurrent, chosen }) {
+async function fillIn(root, methods, places, box, { explained, isCurrent, chosen }) {
   const good = [];
   for (const [at, method] of methods.entries()) {
     const result = await explained(method);
@@ -49,7 +49,7 @@ async function fillIn(root, methods, places, table_, { explained, isCurrent, cho
     places[at].replaceWith(methodCard(method, result, method.name === chosen));
     if (!(result instanceof Error)) good.push([method, result]);
     const rows = summary(good);
-    if (rows) table_.replaceChildren(rows);
+    if (rows) box.replaceChildren(rows);
   }
   root.dataset.done = "true";
 }
