@@ -37,10 +37,12 @@ from regard.checkpoint.source import from_preset, minilm_folder
 from regard.comparison.trainings.compared_data import ComparedData
 from regard.compression.compress import BelowFloor
 from regard.compression.guarantee import compare_to_floor
+from regard.compression.measure import empty_table
 from regard.config import ModelConfig
 from regard.data.records import Record
 from regard.export.onnx_files import write_onnx_files
-from regard.metrics.paired.rows import RowScore, RowTable
+from regard.metrics.paired.rows import RowTable
+from regard.predict.model_task import task_for
 from regard.ragged import Ragged
 from regard.tasks import task_class
 from regard.training.load_data import LabeledData
@@ -272,47 +274,49 @@ def students(options: argparse.Namespace) -> None:
 
 
 def floor(options: argparse.Namespace) -> None:
-    """20 repetitions with other splits of the stored rows: does the choice hold the floor on rows that nothing saw?"""
+    """20 repetitions with other splits of the stored test rows: does the choice hold the floor on rows nothing saw?
+
+    Only test rows are used: early stopping and thresholds have seen the validation rows.
+    """
     for name in options.sets:
         folder = options.out / f"{name}-small.compress" / "candidates"
-        tables = {path.parent.name: _stored(path) for path in sorted(folder.glob("*/rows.npz"))}
-        if "teacher" not in tables:
+        features = {path.parent.name: _stored(path) for path in sorted(folder.glob("*/rows.npz"))}
+        if "teacher" not in features:
             print(f"{name}: no stored rows in {folder}; run the stage students first")
             continue
+        teacher = regard.load(options.out / name, device="cpu")
+        like = empty_table(task_for(teacher.checkpoint, teacher.folder).meter())
+        tables = {key: RowTable(rows, like.scores) for key, rows in features.items()}
         costs = {key: json.loads((folder / key / "result.json").read_text())["latency_ms"]["24"] for key in tables}
-        outcomes = [_repetition(tables, costs, options.floor, seed) for seed in range(20)]
-        right = sum(held is not False for _, held in outcomes)
-        keep(stage="floor", set=name, right=right, of=len(outcomes), chosen=sorted({str(one) for one, _ in outcomes}))
+        outcomes = [_repetition(tables, costs, like.main, options.floor, seed) for seed in range(20)]
+        names = [one for one, _ in outcomes if one is not None]
+        holds = sum(is_right is True for _, is_right in outcomes)
+        keep(stage="floor", set=name, repetitions=20, chosen=len(names), holds=holds, names=sorted(set(names)))
 
 
 def _stored(path: Path) -> np.ndarray:
     with np.load(path, allow_pickle=False) as rows:
-        return np.concatenate([rows["dev"], rows["test"]])
+        return np.asarray(rows["test"])
 
 
-def _table(features: np.ndarray) -> RowTable:
-    """The main score as a mean of the first columns; F1 of entities and accuracy are stored as such sums."""
-    score = RowScore((0, 1), lambda sums: sums[0] / np.maximum(sums[1], 1e-12))
-    return RowTable(features, {"score": score})
+def _part(table: RowTable, rows: np.ndarray) -> RowTable:
+    return RowTable(table.features[rows], table.scores)
 
 
 def _repetition(
-    tables: dict[str, np.ndarray], costs: dict[str, float], floor: float, seed: int
+    tables: dict[str, RowTable], costs: dict[str, float], metric: str, floor: float, seed: int
 ) -> tuple[str | None, bool | None]:
     """Choose on a quarter of the rows, test on a quarter, and look at the other half; (chosen, whether it holds)."""
-    count = len(tables["teacher"])
-    order = np.random.default_rng(seed).permutation(count)
-    dev, test, unseen = np.split(order, [count // 4, count // 2])
-    level, attempts = 0.95, 0
+    teacher = tables["teacher"]
+    order = np.random.default_rng(seed).permutation(teacher.rows)
+    dev, test, unseen = np.split(order, [teacher.rows // 4, teacher.rows // 2])
+    level = 0.95
     for name in sorted((key for key in tables if key != "teacher"), key=costs.__getitem__):
-        pair = (tables[name], tables["teacher"])
-        likely = compare_to_floor(*(_table(part[dev]) for part in pair), "score", floor, level=0.5)
-        if not likely.holds:
+        table = tables[name]
+        if not compare_to_floor(_part(table, dev), _part(teacher, dev), metric, floor, level=0.5).holds:
             continue
-        attempts += 1
-        if compare_to_floor(*(_table(part[test]) for part in pair), "score", floor, level=level).holds:
-            ours, theirs = (_table(part[unseen]).value("score") for part in pair)
-            return name, ours >= floor * theirs
+        if compare_to_floor(_part(table, test), _part(teacher, test), metric, floor, level=level).holds:
+            return name, table.value(metric, unseen) >= floor * teacher.value(metric, unseen)
         level = 1 - (1 - level) / 2
     return None, None
 

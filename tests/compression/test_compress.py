@@ -107,9 +107,11 @@ def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_fil
         made.append(candidate.name)
         real(self, candidate, *arguments)
 
-    with mock.patch.object(Workshop, "make", counted):
+    measured = mock.Mock(wraps=measure_module.measure)
+    with mock.patch.object(Workshop, "make", counted), mock.patch.object(search_module, "measure", measured):
         result = compress(teacher_folder, rows_file, out=out, methods=methods, **options)
     assert made == ["ngram"]
+    assert measured.call_count == 1  # neither the teacher nor bf16 again
     assert [one.name for one in result.candidates] == ["bf16", "ngram"]
     with pytest.raises(FolderError, match="differs in: floor"):
         compress(teacher_folder, rows_file, out=out, methods=methods, **{**options, "floor": 0.7})

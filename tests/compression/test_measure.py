@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from regard.compression.measure import measure, weight_bytes, with_words
+from regard.compression.measure import empty_table, measure, weight_bytes, with_words
 from regard.compression.teacher import Teacher
 from regard.data.records import AnswerRecord, ClassifyRecord, DocumentRecord, PairRecord, TagRecord, TranslateRecord
 from regard.export import engines
+from regard.metrics.paired.rows import RowTable
 from regard.predict.load import load
 from regard.training.load_data import LabeledData
 
@@ -23,6 +24,14 @@ def test_a_model_is_measured(teacher: Teacher, labeled: LabeledData) -> None:
     assert all(value > 0 for value in result.latency_ms.values())
     assert result.texts_per_second > 0
     assert result.parameters == sum(weight.numel() for weight in teacher.model.network.parameters())
+
+
+def test_stored_rows_have_the_scores_of_an_empty_table(teacher: Teacher, labeled: LabeledData) -> None:
+    result = measure(teacher.model, teacher.task, labeled.dev, labeled.train[:30])
+    empty = empty_table(teacher.task.meter())
+    assert empty.rows == 0
+    again = RowTable(result.test.features, empty.scores)
+    assert again.values() == pytest.approx(result.test.values(), nan_ok=True)
 
 
 def test_texts_of_a_length() -> None:

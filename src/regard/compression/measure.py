@@ -61,6 +61,13 @@ def measure(model: Model, task: Task, dev: Sequence[Record], test: Sequence[Reco
     )
 
 
+def empty_table(meter: Meter) -> RowTable:
+    """A table without rows, for its scores: they say which columns of stored rows are added up."""
+    if isinstance(meter, HasRows):
+        meter.keep_rows()
+    return row_table(meter)
+
+
 def _rows(model: Model, task: Task, records: Sequence[Record], outputs: list[RowOutputs] | None = None) -> Meter:
     """The meter of all rows, with the numbers of each."""
     meter = task.meter()

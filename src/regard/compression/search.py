@@ -16,7 +16,7 @@ from regard.checkpoint.files import write_json
 from regard.compression.candidates import CandidateSpec, Workshop, without_layers
 from regard.compression.guarantee import LEVEL, FloorTest, compare_to_floor
 from regard.compression.layer_costs import layer_costs
-from regard.compression.measure import Measured, measure
+from regard.compression.measure import Measured, empty_table, measure
 from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
 from regard.data.records import Record
@@ -109,7 +109,7 @@ class Search:
 
     def _measured(self, candidate: CandidateSpec, folder: Path) -> Entry:
         """The stored result of an earlier run, or a new one."""
-        like = None if self.teacher is None else self.teacher.test
+        like = empty_table(self.task.meter())
         stored = self.work.read(candidate.slug, like)
         if stored is not None and (stored[0].error is not None or stored[1] is not None):
             return Entry(candidate, *stored)
