@@ -111,6 +111,10 @@ def test_unknown_models_and_bodies(client: TestClient) -> None:
         response = client.post("/predict", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 400, response.text
         assert set(response.json()) == {"error", "error_type"}
+    half = client.post(
+        "/predict", content=b'{"text": "a", "model": "\\ud800"}', headers={"Content-Type": "application/json"}
+    )
+    assert half.status_code == 404
     for body in (b"[]", b"3", b"null", b"", b'{"text": "\\ud800"}'):
         response = client.post("/predict", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 422

@@ -6,6 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.serve.helpers import client_of, table_of
 
+from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 from regard.serve.model_table import ModelTable
 from regard.serve.settings import ServeLimits
@@ -61,3 +62,15 @@ def test_a_model_is_loaded_again(trained: Path, body: dict[str, str]) -> None:
             assert client.post("/predict", json={"text": "a lovely film"}).json() == expected
     finally:
         table.close(seconds=5)
+
+
+def test_the_page_is_there() -> None:
+    with client_of("bert", keys=ApiKeys(["a-long-key"])) as client:
+        page = client.get("/")
+        assert page.status_code == 200
+        assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+        for name in ("page.css", "page.js"):
+            assert f"/page/{name}" in page.text
+            assert client.get(f"/page/{name}").status_code == 200
+        assert client.get("/page/other", headers={"Authorization": "Bearer a-long-key"}).status_code == 404
+        assert client.get("/page/..%2f..%2fsettings.py").status_code == 401

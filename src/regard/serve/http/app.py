@@ -21,7 +21,7 @@ end exclusive. Errors are `{"error": words, "error_type": name}`."""
 def create_app(table: ModelTable, *, keys: ApiKeys | None = None, metrics: ServeMetrics | None = None) -> FastAPI:
     """The server as an ASGI application for the models of a table."""
     numbers = metrics or ServeMetrics()
-    app = FastAPI(title="regard", version=__version__, description=DESCRIPTION, redoc_url=None)
+    app = FastAPI(title="regard", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
     app.state.table = table
     app.state.metrics = numbers
     app.include_router(routes.router)

@@ -18,6 +18,7 @@ from regard.serve.model_table import ModelTable
 
 LOG = logging.getLogger("regard.serve")
 OPEN_ROUTES = ("/health", "/ready")  # need no key: load balancers ask for them
+PAGE_ROUTES = ("/", "/page/page.css", "/page/page.js")  # need no key: the page has a field for it
 STREAMED_ROUTES = ("/bulk",)  # read their body line by line
 MAX_ID_LENGTH = 100
 
@@ -75,7 +76,7 @@ class Guard:
                 "TooLarge",
                 Connection="close",
             )
-        if scope["path"] not in OPEN_ROUTES and not self.keys.accept(_header(scope, b"authorization")):
+        if scope["path"] not in (*OPEN_ROUTES, *PAGE_ROUTES) and not self.keys.accept(_header(scope, b"authorization")):
             raise Refused(
                 401,
                 "the API key is missing or wrong. Send it as the header Authorization: Bearer KEY.",

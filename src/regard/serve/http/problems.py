@@ -19,7 +19,8 @@ RETRY_SECONDS = "1"  # of 503
 
 
 def problem(status: int, message: str, kind: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An error as an answer."""
+    """An error as an answer. Half characters (lone surrogates) that a request had cannot be sent back."""
+    message = message.encode("utf-8", "replace").decode()
     return JSONResponse({"error": message, "error_type": kind}, status, headers)
 
 

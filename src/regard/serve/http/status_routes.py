@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from regard._version import __version__
+from regard.errors import shorten
+from regard.serve.http.docs_page import docs_page
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.problems import problem
 from regard.serve.http.schemas import ReloadBody
 from regard.serve.model_table import ModelTable
 
 router = APIRouter()
+PAGE_FILES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@router.get("/", include_in_schema=False)
+async def page() -> Response:
+    return page_file("index.html")
+
+
+@router.get("/page/{name}", include_in_schema=False)
+async def page_part(name: str) -> Response:
+    return page_file(name)
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    return Response(docs_page(request.app.openapi()), media_type="text/html", headers=PAGE_HEADERS)
+
+
+def page_file(name: str) -> Response:
+    """A file of the test page."""
+    if name not in PAGE_FILES:
+        return problem(404, f'there is no "{shorten(name, 80)}" here.', "NotFound")
+    content = resources.files("regard.serve").joinpath("page", name).read_bytes()
+    return Response(content, media_type=PAGE_FILES[name], headers=PAGE_HEADERS)
 
 
 @router.get("/health", summary="Whether the workers of all models run")
