@@ -128,7 +128,11 @@ def _reader(model: regard.Model, batch: Ragged) -> Callable[[], object]:
 
 
 def embed(options: argparse.Namespace) -> None:
-    """Vectors of short and mixed texts, beside sentence-transformers with sorted batches, and its ONNX int8."""
+    """Vectors of short and mixed texts, beside sentence-transformers with sorted batches.
+
+    Its own int8 export needs the package optimum. Where its ONNX backend is installed, it runs the file of regard: the
+    same integers, so that only the engine and the padding differ.
+    """
     from embed import cases
     from sentence_transformers import SentenceTransformer  # type: ignore[import-not-found]
 
@@ -137,7 +141,7 @@ def embed(options: argparse.Namespace) -> None:
     try:
         folder = str(regard.export_onnx(str(minilm_folder()), Path(tempfile.mkdtemp()) / "peer", int8=True).folder)
         files = {"file_name": "onnx/model_quantized.onnx"}
-        peers["sentence-transformers onnx int8"] = SentenceTransformer(
+        peers["sentence-transformers with regard's int8 file"] = SentenceTransformer(
             folder, backend="onnx", device="cpu", model_kwargs=files
         )
     except Exception as error:  # the extra is not installed
@@ -217,7 +221,7 @@ def _values(scores: dict[str, Any]) -> dict[str, float]:
 
 
 def scores(options: argparse.Namespace) -> None:
-    """What int8 loses on each set: the paired difference on all held-out rows, in points."""
+    """What int8 loses on each set: the paired difference on the test half of the held-out rows, in points."""
     for name in options.sets:
         rows = held_out(name, options.data)
         try:
