@@ -19,7 +19,7 @@ from regard.serve.model_worker import Answered, ModelWorker, Observe
 from regard.serve.operations.embedding import EmbedOperation
 from regard.serve.operations.operation import Item, Operation
 from regard.serve.operations.predicting import AnswerOperation, PredictOperation, is_pair_request
-from regard.serve.operations.text_by_text import FillOperation, GenerateOperation, TranslateOperation
+from regard.serve.operations.text_by_text import ExplainOperation, FillOperation, GenerateOperation, TranslateOperation
 from regard.serve.settings import NotReady, ServeLimits, UnknownModel
 
 OPERATIONS: dict[str, Callable[..., Operation]] = {
@@ -29,6 +29,7 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
     "answer": AnswerOperation,
     "translate": TranslateOperation,
     "generate": GenerateOperation,
+    "explain": ExplainOperation,
 }
 Futures = list[Answered]
 MAX_OPERATIONS = 256  # kept per model, one for each combination of options that was used

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.serve.helpers import client_of
 
 ROUTES = {
-    *("/predict", "/embed", "/fill", "/answer", "/translate", "/generate", "/tokenize", "/v1/embeddings"),
+    *("/predict", "/embed", "/fill", "/answer", "/translate", "/generate", "/tokenize", "/explain", "/v1/embeddings"),
     *("/health", "/ready", "/info", "/metrics", "/v1/models", "/models/reload"),
 }
 

@@ -20,7 +20,7 @@ def test_what_the_server_says_about_itself() -> None:
         first = client.get("/info").json()["models"][0]
         assert first["family"] == "bert"
         assert first["engine"] == "torch"
-        assert first["routes"] == ["/predict", "/embed", "/tokenize"]
+        assert first["routes"] == ["/predict", "/embed", "/explain", "/tokenize"]
         client.post("/predict", json={"text": "a film"})
         metrics = client.get("/metrics").text
         assert 'regard_requests_total{route="/predict",status="200"} 1.0' in metrics

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -47,3 +48,12 @@ def test_tokens_have_offsets_in_code_points() -> None:
     assert result["tokens"][0] == "[CLS]"
     assert result["offsets"][result["tokens"].index("soup")] == [6, 10]
     assert tokenized(tiny("bert"), "the soup", special=False)["tokens"] == ["the", "soup"]
+
+
+def test_explanations_are_those_of_explain() -> None:
+    result = answer("bert", "explain", TEXTS[0])
+    expected = tiny("bert").explain(TEXTS[0]).json()
+    assert json.loads(json.dumps(result))["words"] == json.loads(json.dumps(expected))["words"]
+    assert (result["truncated"], result["windows"]) == (False, 1)
+    with pytest.raises(InputError, match="not known"):
+        answer("bert", "explain", TEXTS[0], method="guess")

@@ -90,7 +90,7 @@ class Guard:
                 "NotReady",
                 **{"Retry-After": "1", "Connection": "close"},
             )
-        if self.open_requests > limits.max_connections:
+        if self.open_requests > limits.max_connections and scope["path"] not in OPEN_ROUTES:
             raise Refused(
                 503,
                 "too many requests are in progress. Try again in a moment.",

@@ -43,6 +43,11 @@ async def answer_questions(request: Request, body: schemas.AnswerBody) -> Respon
     return await answer(request, body, "answer", abstain=body.abstain)
 
 
+@router.post("/explain", summary="How much each word contributed to the answer")
+async def explain(request: Request, body: schemas.ExplainBody) -> Response:
+    return await answer(request, body, "explain", method=body.method, target=body.target)
+
+
 @router.post("/translate", summary="Translations of texts")
 async def translate(request: Request, body: schemas.TranslateBody) -> Response:
     return await answer(request, body, "translate", alignment=body.alignment, prefix=body.prefix, **body.decoding())

@@ -177,6 +177,19 @@ class TokenizeBody(TextBody):
     special: bool = True
 
 
+class ExplainBody(BatchBody):
+    """How much each word contributed to an answer; two texts as a list for pairs and questions."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A warm and funny film."}]})
+    text: str | list[str] | None = None
+    texts: list[str | list[str]] | None = None
+    method: str | None = None
+    target: str | None = None
+
+    def items(self) -> list[Any]:
+        return one_or_many("text", self.text, "texts", self.texts)
+
+
 class ReloadBody(Body):
     """Load a model again from its folder; all of them if none is named."""
 

@@ -16,6 +16,8 @@ from regard.predict.model import Model
 from regard.predict.model_task import capabilities
 from regard.serve.operations.operation import Item, Operation, Prepared
 
+EXPLAIN_RUNS = 20  # passes that an explanation is counted as in the queue; methods differ
+
 
 class TextByTextOperation(Operation):
     """A text is one sequence of the queue, however the model splits it."""
@@ -77,6 +79,26 @@ class FillOperation(TextByTextOperation):
         encoding = tokenizer.encode(find_masks(tokenizer, text)[0])
         windows = len(list(split_into_windows(0, encoding, self.model.config.max_tokens)))
         return {"masks": masks, "truncated": False, "windows": windows}
+
+
+class ExplainOperation(TextByTextOperation):
+    """How much each word contributed to an answer: the same as `Model.explain`, of a text or of two."""
+
+    name = "explain"
+
+    def _prepared(self, number: int, item: Item) -> Prepared:
+        texts = [item] if isinstance(item, str) else list(item)
+        if len(texts) > 2:
+            raise InputError(f"input {number} has {len(texts)} texts, expected one or two.")
+        tokens = sum(super(ExplainOperation, self)._prepared(number, text).lengths[0] for text in texts)
+        return Prepared((EXPLAIN_RUNS * tokens,), texts)
+
+    def run(self, rows: Sequence[tuple[Prepared, int]]) -> list[Any]:
+        return [self._explained(prepared.payload) for prepared, _ in rows]
+
+    def _explained(self, texts: Sequence[str]) -> dict[str, Any]:
+        values = self.model.explain(*texts, **self.options).json()
+        return {"truncated": False, "windows": 1, **values}
 
 
 class TranslateOperation(TextByTextOperation):
