@@ -39,7 +39,7 @@ def transformer(preset: str, *, words: Tokenizer | None = None, **settings: Any)
 
 
 def recurrent(preset: str) -> Model:
-    model = regard.create(preset, tokenizer=tokenizer("unigram"))
+    model = regard.create(preset, tokenizer=tokenizer())
     model.network.eval()
     return model
 
@@ -53,8 +53,8 @@ _MAKE: dict[str, Callable[[], Model]] = {
     "local": lambda: transformer("tiny-modernbert"),
     "gpt2": lambda: transformer("tiny-gpt2", words=tokenizer("bpe")),
     "llama": lambda: transformer("tiny-llama", words=tokenizer("bpe")),
-    "translator": lambda: transformer("tiny-transformer", words=tokenizer("unigram")),
-    "relative": lambda: transformer("tiny-t5", words=tokenizer("unigram")),
+    "translator": lambda: transformer("tiny-transformer"),
+    "relative": lambda: transformer("tiny-t5"),
     "gru": lambda: recurrent("tiny-gru-additive"),
     "plain gru": lambda: recurrent("tiny-gru"),
 }
