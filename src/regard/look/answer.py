@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from regard.errors import InputError
-from regard.look.reading import LookInput
+from regard.look.reading import LookInput, shown_id
 from regard.model.transformer import Transformer
 from regard.predict.masked_words import MASKS
 from regard.predict.model import Model
@@ -84,7 +84,7 @@ def _next_words(model: Model, text: str) -> ShownAnswer:
         raise InputError("this model has no language model head, so it has no next word.")
     best = logits[-1].float().softmax(-1)[: tokenizer.size].topk(min(BARS, tokenizer.size))
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    bars = tuple((tokenizer.backend.decode([token]) or str(token), score) for token, score in pairs)
+    bars = tuple((shown_id(tokenizer, token).text, score) for token, score in pairs)
     return ShownAnswer("next", bars[0][0], bars)
 
 

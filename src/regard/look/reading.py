@@ -268,4 +268,5 @@ def shown_id(tokenizer: Tokenizer, id: int) -> ShownToken:
     """A token that was generated, not read from a text."""
     name = tokenizer.backend.id_to_token(id) or ""
     characters = tokenizer.backend.decode([id], skip_special_tokens=True).strip()
-    return ShownToken(name, characters or name, id)
+    is_text = bool(characters) and "\ufffd" not in characters  # a part of a letter has no characters of its own
+    return ShownToken(name, characters if is_text else name, id, sequence=0 if characters else None)
