@@ -66,6 +66,8 @@ def test_a_wrong_file_is_refused(exported_folder: Path) -> None:
 def test_recurrent_networks_and_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="only Transformers"):
         write_onnx_files(random_checkpoint("tiny-elmo").network, tmp_path)
+    with pytest.raises(InputError, match="int8 files are written for encoders only"):
+        write_onnx_files(random_checkpoint("tiny-gpt2").network, tmp_path, int8=True)
     original = builtins.__import__
 
     def without_onnx(name: str, *rest: Any, **options: Any) -> Any:

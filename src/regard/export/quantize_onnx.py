@@ -80,6 +80,7 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
                 reduce_range=int8_support() == "reduced",
                 weight_type=QuantType.QInt8,
                 nodes_to_exclude=others,
+                extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # where shape inference finds no type
             )
     finally:
         between.unlink(missing_ok=True)
