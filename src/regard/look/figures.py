@@ -37,17 +37,24 @@ def draw_heads(part: AttentionPart, layer: int, heads: Sequence[int] | None, pat
     left, right = figure.subplots(1, 2, width_ratios=(4.4, ROW * len(part.keys) + 1.6))
     names = [_name(token.text) for token in part.queries], [_name(token.text) for token in part.keys]
     _draw_lines(left, weights_HTS, chosen, names)
-    right.imshow(weights_HTS.mean(0), cmap="Blues", vmin=0)
+    image = right.imshow(weights_HTS.mean(0), cmap="Blues", vmin=0)
+    scale = figure.colorbar(image, ax=right, shrink=0.6, pad=0.02)
+    scale.ax.tick_params(labelsize=7)
+    scale.outline.set_visible(False)  # type: ignore[operator]
     right.set_xticks(range(len(names[1])), names[1], rotation=90, fontsize=8)
     right.set_yticks(range(len(names[0])), names[0], fontsize=8)
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
-    which = ", ".join(map(str, chosen)) if len(chosen) < part.heads else "all"
-    shown = "alignment" if part.alignment_TS is not None else f"layer {layer}, heads {which}"
+    which = _heads_in_words(chosen) if len(chosen) < part.heads else "all heads"
+    shown = "alignment" if part.alignment_TS is not None else f"layer {layer}, {which}"
     figure.suptitle(shown, fontsize=9)
     with atomic_path(path) as new_file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # letters that the font does not have are drawn as boxes
         figure.savefig(new_file, dpi=200, format=path.suffix.removeprefix(".") or "png")
+
+
+def _heads_in_words(heads: Sequence[int]) -> str:
+    return f"head{'s' if len(heads) > 1 else ''} {', '.join(map(str, heads))}"
 
 
 def _name(text: str) -> str:
