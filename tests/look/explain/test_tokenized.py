@@ -45,3 +45,8 @@ def test_pairs_and_texts_of_other_scripts() -> None:
     assert [word.sequence for word in tokenized.words] == sorted(word.sequence for word in tokenized.words)
     assert {"soup", "film"} <= {tokenized.texts[word.sequence][word.start : word.end] for word in tokenized.words}
     assert tokenized.erasable.count(False) == 3
+
+
+def test_a_token_of_several_words_is_one_word() -> None:
+    text = "the [MASK] was warm."
+    assert [text[word.start : word.end] for word in tokenize(MODEL, text, None).words][:3] == ["the", "[MASK]", "was"]

@@ -71,7 +71,8 @@ def group_words(
 ) -> tuple[WordSpan, ...]:
     """The words of the texts that have tokens, in order.
 
-    A token of no word (a space) is its own word, and so is every token of a script without spaces between words.
+    A token of several words ("[MASK]") or of none (a space) is its own word, and so is every token of a script without
+    spaces between words.
     """
     words: list[WordSpan] = []
     for sequence, text in enumerate(texts):
@@ -84,7 +85,11 @@ def group_words(
             first = start + len(text[start:end]) - len(text[start:end].lstrip())  # a token may start with a space
             number = bisect_right(starts, first) - 1
             inside = number >= 0 and first < spans[number][1] and not is_unspaced(text[slice(*spans[number])])
-            members.setdefault(spans[number] if inside else (start, end), []).append(token)
+            last = first + len(text[first:end].rstrip())
+            span = spans[number] if inside else (start, end)
+            if inside and first == span[0] and last > span[1]:  # a token of several words, such as [MASK]
+                span = (first, last)
+            members.setdefault(span, []).append(token)
         words += [WordSpan(sequence, *span, tuple(tokens)) for span, tokens in sorted(members.items())]
     return tuple(words)
 
