@@ -28,3 +28,9 @@ def test_words_are_colored_in_a_terminal_and_control_characters_are_escaped(monk
     written = terminal.getvalue()
     assert "\x1b[31m" not in written
     assert "48;2;" in written
+
+
+def test_windows_of_a_long_text_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    explanation = model("tiny-bert", {"sequence": 2}, max_tokens=12).explain("the soup was warm " * 6)
+    print_explanation(explanation, top=1)
+    assert f"it was read in {explanation.windows} windows." in capsys.readouterr().out

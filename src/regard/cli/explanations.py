@@ -33,6 +33,8 @@ def print_explanation(explanation: Explanation, *, top: int) -> None:
         parts.append(f"probability {explanation.probability:.3f}")
     print(f"{target.description}: {', '.join(parts)}")
     print(f"method: {explanation.method}{_sum_in_words(explanation)}")
+    if explanation.windows > 1:
+        print(f"The text is longer than the model's maximum: it was read in {explanation.windows} windows.")
     if explanation.note is not None:
         print(explanation.note)
     _print_colored(explanation)

@@ -43,6 +43,7 @@ def test_a_file_gives_the_words_of_each_class_and_the_faithfulness(
         (["DATA", "--target", "good"], "--target is for one text"),
         (["DATA", "--pair", "second"], "--pair is for one text"),
         (["a text", "--top", "0"], "--top is 0"),
+        ([""], "TEXT is empty"),
         (["a text", "--method", "shap"], '--method "shap" is not known'),
     ],
 )

@@ -85,6 +85,8 @@ class ExplainCommand:
 def run(command: ExplainCommand) -> None:
     if command.top < 1:
         raise UsageError(f"--top is {command.top}, expected at least 1.")
+    if not command.text.strip():
+        raise UsageError("TEXT is empty. Give a text, or a file of texts.")
     is_data = not command.literal and _is_path(command.text)
     _check(command, is_data)
     from regard.predict import load
