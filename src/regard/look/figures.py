@@ -40,7 +40,7 @@ def draw_heads(part: AttentionPart, layer: int, heads: Sequence[int] | None, pat
     image = right.imshow(weights_HTS.mean(0), cmap="Blues", vmin=0)
     scale = figure.colorbar(image, ax=right, shrink=0.6, pad=0.02)
     scale.ax.tick_params(labelsize=7)
-    scale.outline.set_visible(False)  # type: ignore[operator]
+    scale.outline.set_visible(False)
     right.set_xticks(range(len(names[1])), names[1], rotation=90, fontsize=8)
     right.set_yticks(range(len(names[0])), names[0], fontsize=8)
     right.tick_params(length=0)
