@@ -44,6 +44,7 @@ def test_a_file_gives_the_words_of_each_class_and_the_faithfulness(
         (["DATA", "--pair", "second"], "--pair is for one text"),
         (["a text", "--top", "0"], "--top is 0"),
         ([""], "TEXT is empty"),
+        (["missing.csv"], '"missing.csv" does not exist. If this is the text, add --literal.'),
         (["a text", "--method", "shap"], '--method "shap" is not known'),
     ],
 )

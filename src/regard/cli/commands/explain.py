@@ -31,6 +31,7 @@ Examples:
 
 DATA_FLAGS = ("split", "format", "columns", "encoding", "max_rows")
 TEXT_FLAGS = ("pair", "target", "steps")
+FILE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".conll", ".txt", ".gz", ".xz")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ def run(command: ExplainCommand) -> None:
     if not command.text.strip():
         raise UsageError("TEXT is empty. Give a text, or a file of texts.")
     is_data = not command.literal and _is_path(command.text)
+    if not is_data and not command.literal and command.text.endswith(FILE_ENDINGS) and " " not in command.text:
+        raise UsageError(f'"{command.text}" does not exist. If this is the text, add --literal.')
     _check(command, is_data)
     from regard.predict import load
 

@@ -149,11 +149,12 @@ def _class_words(
             scores[name].append(sum(values))
             texts[name].append(row)
     often = [name for name in scores if len(scores[name]) >= min_texts and any(map(str.isalnum, name))]
-    best = sorted(often, key=lambda name: -float(np.mean(scores[name])))[:top]
+    means = {name: float(np.mean(scores[name])) for name in often}
+    best = sorted((name for name in often if means[name] > 0), key=lambda name: -means[name])[:top]
     words = tuple(
         ImportantWord(
             name,
-            float(np.mean(scores[name])),
+            means[name],
             len(scores[name]),
             _share(shares.get(name, {}), label),
             tuple(_example(row, name) for row in texts[name][:PAIRS]),

@@ -64,6 +64,8 @@ function tabs() {
   list.replaceChildren(...VIEWS.map((view) => h("button", { type: "button", role: "tab", id: ids(view), title: view.about,
     "aria-selected": String(state.view === view.id), "aria-controls": "main", tabindex: state.view === view.id ? "0" : "-1",
     "data-focus": ids(view), onclick: () => set({ view: view.id }) }, view.title)));
+  const chosen = list.querySelector("[aria-selected=true]"); // in view where tabs are wider than the screen
+  if (chosen) list.scrollLeft = Math.max(0, chosen.offsetLeft - list.offsetLeft + chosen.offsetWidth - list.clientWidth);
   list.onkeydown = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;

@@ -76,7 +76,7 @@ function methodCard(method, result, isDefault) {
   const faithful = result.faithfulness;
   const gained = faithful ? faithful.comprehensiveness - faithful.random_comprehensiveness : null;
   const box = card(heading, WORDS[method.name], colored(result), h("p", { class: "faint small" }, method.signed ? "Blue speaks for it, red against it." : "Weights have no sign: they cannot speak against it.",
-    result.delta === null || result.delta === undefined ? "" : ` Not accounted for: ${number(result.delta, 4)}.`));
+    result.delta === null || result.delta === undefined ? "" : Math.abs(result.delta) < 0.0005 ? " All parts add up to the value." : ` Not accounted for: ${number(result.delta, 4)}.`));
   if (faithful) box.append(h("p", { class: "small" }, "Without its top words the probability falls by ", h("b", {}, number(faithful.comprehensiveness)), `, in random order by ${number(faithful.random_comprehensiveness)}. `,
     gained > 0.01 ? "" : h("span", { class: "warn" }, "Not better than random on this text.")));
   box.dataset.method = method.name;
