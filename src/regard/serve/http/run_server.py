@@ -24,7 +24,7 @@ BACKLOG = 2048  # connections that wait to be accepted
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn that refuses new work as soon as it is told to stop, and finishes what is in progress."""
+    """uvicorn that refuses new work as soon as it gets the signal to stop, and finishes what is in progress."""
 
     table: ModelTable
 

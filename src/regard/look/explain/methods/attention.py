@@ -9,12 +9,10 @@ Shapes: H heads, T tokens that attend, S tokens attended to.
 
 from __future__ import annotations
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from regard.config import BagConfig
-from regard.look.explain.methods.method import Attribution, Method, MethodOptions
+from regard.look.explain.methods.method import Attribution, Method, MethodOptions, weights_of_target
 from regard.look.explain.scorer import Scorer, Variant, VariantBatch
 from regard.look.explain.tokenized import InputSequence
 from regard.model import hooks as taps
@@ -34,16 +32,8 @@ def why_not(network: Network) -> str | None:
     return None
 
 
-@torch.no_grad()
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
-    text = scorer.text
-    tokens_T = np.zeros(len(text))
-    for sequence in text.sequences:
-        weights_TS = last_weights(scorer, sequence)
-        rows = scorer.target.rollout_rows(len(weights_TS))
-        scores_S = weights_TS[rows].mean(0).double().cpu().numpy()
-        np.add.at(tokens_T, list(sequence.index[: len(scores_S)]), scores_S / len(text.sequences))
-    return Attribution(tokens_T)
+    return weights_of_target(scorer, last_weights)
 
 
 def last_weights(scorer: Scorer, sequence: InputSequence) -> Tensor:

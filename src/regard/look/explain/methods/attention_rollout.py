@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from regard.look.explain.methods.method import Attribution, Method, MethodOptions, needs_attention
+from regard.look.explain.methods.method import Attribution, Method, MethodOptions, needs_attention, weights_of_target
 from regard.look.explain.scorer import Scorer, Variant, VariantBatch
 from regard.look.explain.tokenized import InputSequence
 from regard.model import hooks as taps
@@ -56,20 +55,13 @@ def sequence_rollout(network: Network, batch: VariantBatch) -> Tensor:
     return decoder_rollout(weights("decoder"), weights("decoder", cross=True), rollout(weights("encoder")))
 
 
-@torch.no_grad()
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
-    text = scorer.text
-    tokens_T = np.zeros(len(text))
-    for sequence in text.sequences:
-        scores_S = _sequence_scores(scorer, sequence)
-        np.add.at(tokens_T, list(sequence.index), scores_S.double().cpu().numpy() / len(text.sequences))
-    return Attribution(tokens_T)
+    return weights_of_target(scorer, _rollout)
 
 
-def _sequence_scores(scorer: Scorer, sequence: InputSequence) -> Tensor:
+def _rollout(scorer: Scorer, sequence: InputSequence) -> Tensor:
     variant = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, scorer.target.positions)
-    total_TS = sequence_rollout(scorer.network, VariantBatch.of([variant], scorer.device))
-    return total_TS[scorer.target.rollout_rows(len(total_TS))].mean(0)
+    return sequence_rollout(scorer.network, VariantBatch.of([variant], scorer.device))
 
 
 METHOD = Method("attention_rollout", "attention rollout", explain, needs_attention, signed=False)

@@ -1,6 +1,6 @@
 """The interface of a method: from a text and a target to a score for every token.
 
-Shapes: T tokens of the text, W words.
+Shapes: T tokens of the text, W words, S tokens attended to.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from regard.config import BagConfig, ModelConfig, RecurrentConfig
 from regard.look.explain.scorer import Scorer
+from regard.look.explain.tokenized import InputSequence
 from regard.model.network import Network
 from regard.progress import OnProgress, Progress
 
@@ -48,6 +51,19 @@ class Attribution:
     baseline: float | None = None
     bias: float | None = None
     details: dict[str, Any] = field(default_factory=dict)
+
+
+@torch.no_grad()
+def weights_of_target(scorer: Scorer, weights_of: Callable[[Scorer, InputSequence], Tensor]) -> Attribution:
+    """The mean weights of the tokens that the answer is read from, from (T, S) weights of each sequence of the text."""
+    text = scorer.text
+    tokens_T = np.zeros(len(text))
+    for sequence in text.sequences:
+        weights_TS = weights_of(scorer, sequence)
+        rows = scorer.target.rollout_rows(len(weights_TS))
+        scores_S = weights_TS[rows].mean(0).double().cpu().numpy()
+        np.add.at(tokens_T, list(sequence.index[: len(scores_S)]), scores_S / len(text.sequences))
+    return Attribution(tokens_T)
 
 
 def any_network(network: Network) -> str | None:

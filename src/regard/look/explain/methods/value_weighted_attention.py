@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.look.explain.methods.method import Attribution, Method, MethodOptions, needs_attention
+from regard.look.explain.methods.method import Attribution, Method, MethodOptions, needs_attention, weights_of_target
 from regard.look.explain.scorer import Scorer, Variant, VariantBatch
 from regard.look.explain.tokenized import InputSequence
 from regard.model import hooks as taps
@@ -87,22 +86,17 @@ def sequence_shares(network: Transformer, batch: VariantBatch) -> list[Tensor]:
 
 
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
-    text = scorer.text
-    tokens_T = np.zeros(len(text))
-    for sequence in text.sequences:
-        scores_S = _sequence_scores(scorer, sequence)
-        np.add.at(tokens_T, list(sequence.index), scores_S.double().cpu().numpy() / len(text.sequences))
-    return Attribution(tokens_T)
+    return weights_of_target(scorer, _product)
 
 
-def _sequence_scores(scorer: Scorer, sequence: InputSequence) -> Tensor:
+def _product(scorer: Scorer, sequence: InputSequence) -> Tensor:
     assert isinstance(scorer.network, Transformer)
     variant = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, scorer.target.positions)
     layers = sequence_shares(scorer.network, VariantBatch.of([variant], scorer.device))
     total_TT = torch.eye(len(layers[0]), device=scorer.device)
     for shares_TT in layers:
         total_TT = shares_TT @ total_TT
-    return total_TT[scorer.target.rollout_rows(len(total_TT))].mean(0)
+    return total_TT
 
 
 METHOD = Method("value_weighted_attention", "value-weighted attention", explain, why_not, signed=False)
