@@ -31,8 +31,9 @@ def missing() -> str | None:
     return None if CHROMIUM else "needs Chromium: apt-get install chromium"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
+    """A browser for one module: while it is open, an event loop runs in this process, and other tests start their own."""
     if reason := missing():
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright

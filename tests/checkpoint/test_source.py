@@ -109,5 +109,5 @@ def test_a_preset_is_a_shape_whatever_folder_has_its_name(folder: Path, monkeypa
     folder.rename(folder.parent / "tiny-gpt2")
     monkeypatch.chdir(folder.parent)
     assert regard.create("tiny-gpt2").family == "gpt2"
-    with pytest.raises(InputError, match=r'preset "minilm" is not known.* regard.load'):
+    with pytest.raises(InputError, match=r'preset is "minilm", expected a preset.* give it as start=.minilm.'):
         regard.train(samples.path("messages"), out="out", preset="minilm")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from regard.errors import InputError, setting
+from regard.errors import InputError
 from regard.look.explain.explain import default_method, explain
 from regard.look.explain.scorer import embedding_modules
 from regard.look.meaning import nearest_tokens
@@ -67,7 +67,7 @@ def counterfactuals(
     candidates: replacements that are tried for each word.
     """
     if words < 1 or candidates < 1:
-        raise InputError(f"{setting('words')} and {setting('candidates')} must be at least 1.")
+        raise InputError(f"words is {words} and candidates is {candidates}; both must be at least 1.")
     (answer,) = model.predict([text])
     if not isinstance(answer, LabelAnswer):
         raise InputError("counterfactual words are for models that predict one label for a text.")

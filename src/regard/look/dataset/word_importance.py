@@ -101,7 +101,7 @@ def word_importance(
     reading: how the data is read, as of `regard.evaluate`: split, format, columns, encoding.
     """
     if top < 1 or min_texts < 1:
-        raise InputError(f"{setting('top')} and {setting('min_texts')} must be at least 1.")
+        raise InputError(f"{setting('top')} is {top} and min_texts is {min_texts}; both must be at least 1.")
     chosen = find_method(default_method(model) if method is None else method, model.network)
     items = read_items(model, data, max_rows=max_rows, **reading)
     rows: list[_Row] = []
