@@ -33,7 +33,7 @@ def missing() -> str | None:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A browser for one module: while it is open, an event loop runs in this process, and other tests start their own."""
+    """A browser for one module: while it is open, an event loop runs in this process, which disturbs other tests."""
     if reason := missing():
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
