@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -95,6 +97,14 @@ def test_other_addresses_need_the_token() -> None:
         assert send(server, "GET", "/app.js", Cookie="regard_token=x")[0] == 403
         server.shutdown()
         thread.join()
+
+
+def test_a_closed_connection_is_no_error(server: LookServer, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        client.sendall(b"GET / HT")
+    assert send(server, "GET", "/")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_ports_that_cannot_be_used(server: LookServer) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import sys
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from regard.errors import InputError
@@ -45,6 +47,11 @@ class LookServer(ThreadingHTTPServer):
         host, port = str(self.server_address[0]), self.server_address[1]
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}/" + ("" if self.token is None else f"?token={self.token}")
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that closes a connection, such as a tab that is closed, is no error to print."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def allowed_hosts(self) -> set[str]:
         """Values of the Host header that are this server; any other came from a name that someone else controls."""
