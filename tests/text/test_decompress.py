@@ -23,8 +23,8 @@ def opened(content: bytes) -> io.BufferedReader:
     "content",
     [
         TEXT,
-        gzip.compress(TEXT),
-        gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:]),
+        gzip.compress(TEXT, mtime=0),
+        gzip.compress(TEXT[:5000], mtime=0) + gzip.compress(TEXT[5000:], mtime=0),
         lzma.compress(TEXT),
         lzma.compress(TEXT[:5000]) + lzma.compress(TEXT[5000:]),
         lzma.compress(TEXT[:5000]) + b"\0" * 8 + lzma.compress(TEXT[5000:]) + b"\0" * 4,
