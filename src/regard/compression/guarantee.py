@@ -22,7 +22,7 @@ TYPICAL_CHANGES = 0.02  # fraction of rows that int8 answers differently, for th
 class FloorTest:
     """A candidate beside its teacher on the same rows.
 
-    margin: candidate minus floor times teacher, with its interval. The candidate keeps the floor if even its lower end is above 0.
+    margin: candidate minus floor times teacher, with its interval. The floor is kept if even its lower end is above 0.
     """
 
     difference: Score  # candidate minus teacher
