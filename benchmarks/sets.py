@@ -44,6 +44,7 @@ SETS = {
         seconds=12,
         read={"quoting": False, "columns": {"first": "#1 String", "second": "#2 String", "label": "Quality"}},
     ),
+    "rte": DataSet("glue/RTE/train.tsv.gz", 32, 4, 1e-4),
     "stsb": DataSet(
         "glue/STS-B/train.tsv.gz",
         32,
