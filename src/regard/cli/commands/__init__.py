@@ -29,6 +29,7 @@ NAMES = (
     "tokenizer",
     "vectors",
     "sample",
+    "lesson",
     "doctor",
 )
 
