@@ -3,7 +3,7 @@
     python benchmarks/packed.py unpack FILE.zip ... --out runs         # writes runs/NAME for each NAME.zip
     python benchmarks/packed.py pack FOLDER ... --out DIR
 
-Matrices are stored as differences to minilm in fp16, or to whole numbers if minilm does not have them, rounded to 5 bits
+Matrices are stored as differences to minilm in fp16, or to whole numbers if minilm lacks them, rounded to 5 bits
 with a scale per row (4 bits for the embedding table): 9 to 12.5 MB instead of 90. What comes out is what scores are
 measured on, so nothing depends on the rounding.
 """
