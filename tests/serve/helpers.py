@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +17,7 @@ from regard.serve.http.app import create_app
 from regard.serve.model_table import ModelTable
 from regard.serve.settings import ServeLimits
 
-__all__ = ["CONTEXT", "TEXTS", "client_of", "table_of", "tiny"]
+__all__ = ["CONTEXT", "TEXTS", "client_of", "table_of", "tiny", "until"]
 TEXTS = [" ".join([TEXT] * count) for count in (1, 3, 1, 2, 30, 1)] + [CONTEXT]
 
 
@@ -47,3 +48,11 @@ def client_of(*kinds: str, keys: ApiKeys | None = None, **limits: Any) -> Iterat
         TestClient(create_app(table, keys=keys), raise_server_exceptions=False) as client,
     ):
         yield client
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until a condition is true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -6,7 +6,8 @@ import pytest
 from tests.serve.helpers import table_of, tiny
 
 from regard.errors import FolderError, InputError, RegardError
-from regard.serve.model_table import ModelTable, ServedModel, is_batch_invariant, named_sources, warm_up
+from regard.serve.model_table import ModelTable, named_sources
+from regard.serve.served import Served
 from regard.serve.settings import NotReady, ServeLimits, UnknownModel
 
 
@@ -35,12 +36,12 @@ def test_the_first_model_is_the_default() -> None:
 def test_a_model_that_was_replaced_at_this_moment_loses_no_request() -> None:
     with table_of("bert") as table:
         old = table.get(None)
-        old.worker.close()
+        old.close(seconds=5)
         with pytest.raises(NotReady):
             table.submit(None, "predict", ["a film"])
         get, calls = table.get, []
 
-        def replaced(name: str | None) -> ServedModel:
+        def replaced(name: str | None) -> Served:
             calls.append(name)
             if len(calls) == 1:
                 table.add("bert", tiny("bert"))
@@ -66,14 +67,3 @@ def test_a_folder_that_cannot_be_loaded_keeps_the_old_model(trained: Path, tmp_p
     table.close(seconds=5)
     with pytest.raises(FolderError):
         ModelTable(ServeLimits()).load_all([str(tmp_path)])
-
-
-@pytest.mark.parametrize("kind", ["bert", "reader", "masked", "gpt2"])
-def test_warming_up(kind: str) -> None:
-    with table_of(kind) as table:
-        warm_up(table.get(None))
-
-
-def test_batch_invariance_is_only_stated_where_it_is_known() -> None:
-    assert is_batch_invariant(tiny("t5"))  # runs text by text
-    assert not is_batch_invariant(tiny("modernbert"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pytest
-from tests.serve.helpers import tiny
+from tests.serve.helpers import tiny, until
 
 from regard.errors import InputError
 from regard.serve.model_worker import ModelWorker, prepare_each
@@ -46,13 +45,6 @@ class Count(Operation):
 
 def worker(**limits: Any) -> ModelWorker:
     return ModelWorker(tiny("bert"), ServeLimits(**{"batch_tokens": 20, **limits}))
-
-
-def until(condition: Any) -> None:
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_equal_texts_in_progress_are_computed_once() -> None:

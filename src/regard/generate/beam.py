@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError
+from regard.generate.cancel import check_cancelled
 from regard.generate.history import History
 from regard.generate.loop import DecodingJob, Hypothesis
 from regard.generate.rules import apply_rules
@@ -73,6 +74,7 @@ def beam_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list
     )
     beams = Beams.new(len(prompts), width, max(limits), job.device)
     for step in range(max(limits)):
+        check_cancelled()
         log_BV = logits_BV.float().log_softmax(-1)
         context = history.rule_context(
             step, [limits[i] for i in alive for _ in range(width)], [i for i in alive for _ in range(width)]

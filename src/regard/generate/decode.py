@@ -8,6 +8,7 @@ import torch
 
 from regard.errors import InputError, pluralize, setting
 from regard.generate.beam import beam_search
+from regard.generate.cancel import check_cancelled
 from regard.generate.contrastive import contrastive_search
 from regard.generate.lookup import lookup_decoding
 from regard.generate.loop import DecodableNetwork, DecodingJob, Hypothesis, StopCheck, decode_step_by_step
@@ -20,7 +21,10 @@ def decode(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypo
     with torch.inference_mode():
         if job.settings.beams > 1:
             return beam_search(job, prompts)
-        rows = list(_steps(job)(job, prompts))[-1]
+        rows: list[Hypothesis] = []
+        for step in _steps(job)(job, prompts):
+            check_cancelled()
+            rows = step
     results: list[list[Hypothesis]] = [[] for _ in prompts]
     for row in rows:
         results[row.prompt].append(row)

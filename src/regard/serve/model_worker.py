@@ -1,4 +1,4 @@
-"""One model and its queue: a thread tokenizes, a thread runs batches, futures receive the answers.
+"""One model and its queue: a thread tokenizes, one runs batches, one writes the answers that futures receive.
 
 Equal items that are in progress at the same time are computed once. A future that is cancelled leaves its job, and a
 job without futures is dropped from the queue.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,23 +18,12 @@ from regard.errors import RegardError
 from regard.predict.model import Model
 from regard.serve.answer_cache import AnswerCache
 from regard.serve.batcher import Batcher, BatchRow, TextJob
-from regard.serve.operations.operation import Item, Operation, Prepared
+from regard.serve.operations.operation import Operation, Prepared
 from regard.serve.operations.predicting import item_key
+from regard.serve.served import Answered, Computed, Item, Observe
 from regard.serve.settings import NotReady, ServeLimits, TooLarge
 
 CHARACTERS_PER_TOKEN = 4  # for an estimate before the texts are tokenized
-Observe = Callable[[str, float], None]  # receives the name of a measured quantity and its value
-
-
-@dataclass(frozen=True)
-class Computed:
-    """The answer for one item, and the tokens of all its sequences."""
-
-    answer: dict[str, Any]
-    tokens: int
-
-
-Answered = Future[Computed]
 
 
 @dataclass(eq=False)
@@ -68,6 +57,7 @@ class ModelWorker:
         self._changed = threading.Condition()
         self._closing = False
         self._tokenizer = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
+        self._answerer = ThreadPoolExecutor(1, thread_name_prefix="answer")  # beside the next batch
         self._runner = threading.Thread(target=self._run_batches, name="run", daemon=True)
         self._runner.start()
 
@@ -99,7 +89,7 @@ class ModelWorker:
         future: Answered = Future()
         stored = None if key is None else self.cache.get(key)
         if stored is not None:
-            future.set_result(Computed(stored["answer"], stored["tokens"]))
+            future.set_result(Computed(stored["text"], stored["tokens"]))
             return future, None
         task = None if key is None else self.in_progress.get(key)
         is_new = task is None
@@ -117,6 +107,8 @@ class ModelWorker:
         """Drop a task that no one waits for anymore."""
         with self._changed:
             if task.job is not None and all(waiter.cancelled() for waiter in task.waiters):
+                assert task.prepared is not None
+                task.prepared.left.set()
                 self.batcher.drop(task.job)
                 self._forget(task)
 
@@ -167,7 +159,10 @@ class ModelWorker:
         else:
             task.prepared = result
             task.job = TextJob(task.operation.group, result.lengths, payload=task)
-            self.batcher.add(task.job)
+            if task.operation.runs:
+                self.batcher.add(task.job)
+            else:
+                self._answerer.submit(self._answer, task.job)
 
     def _fail_task(self, task: ItemTask, error: BaseException) -> None:
         waiters = list(task.waiters)
@@ -195,7 +190,7 @@ class ModelWorker:
         with self._changed:
             done = self.batcher.finish(batch, outputs, seconds=seconds)
         for job in done:
-            self._answer(job)
+            self._answerer.submit(self._answer, job)
 
     def _answer(self, job: TextJob) -> None:
         task: ItemTask = job.payload
@@ -203,7 +198,7 @@ class ModelWorker:
         error = next((output for output in job.outputs if isinstance(output, BaseException)), None)
         if error is None:
             try:
-                answer = task.operation.answer(task.prepared, job.outputs)
+                computed = Computed.of(task.operation.answer(task.prepared, job.outputs), job.tokens)
             except Exception as problem:  # one text fails alone
                 error = problem
         with self._changed:
@@ -211,12 +206,12 @@ class ModelWorker:
                 self._fail_task(task, error)
                 return
             if task.key is not None:
-                self.cache.put(task.key, {"answer": answer, "tokens": job.tokens})
+                self.cache.put(task.key, {"text": computed.text, "tokens": computed.tokens})
             waiters = list(task.waiters)
             self._forget(task)
         for waiter in waiters:
             with suppress(InvalidStateError):  # cancelled at this moment
-                waiter.set_result(Computed(answer, job.tokens))
+                waiter.set_result(computed)
 
     def close(self, *, seconds: float = 30.0) -> None:
         """Accept no more items, and wait until those in progress are answered."""
@@ -225,6 +220,7 @@ class ModelWorker:
             self._changed.notify_all()
         self._runner.join(seconds)
         self._tokenizer.shutdown(wait=False, cancel_futures=True)
+        self._answerer.shutdown(wait=True)
 
 
 def prepare_each(operation: Operation, items: Sequence[Item]) -> list[Prepared | BaseException]:

@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from regard.serve.http.answering import ClientLeft, wait_for
-from regard.serve.model_worker import Computed
+from regard.serve.served import Computed
 from regard.serve.settings import NotReady
 
 
@@ -28,7 +28,7 @@ def request_of(*messages: dict[str, Any]) -> Request:
 
 def test_done_futures_need_no_waiting() -> None:
     future: Future[Computed] = Future()
-    future.set_result(Computed({}, 1))
+    future.set_result(Computed.of({}, 1))
     asyncio.run(wait_for(request_of(), [future], seconds=1))
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 from tests.serve.helpers import CONTEXT, client_of, tiny
 
@@ -22,6 +23,21 @@ def test_every_line_is_answered_in_order() -> None:
         results = ask(client, texts)
     assert [result["index"] for result in results] == list(range(700))
     assert [result["answer"] for result in results] == [answer.json() for answer in tiny("bert").predict(texts)]
+
+
+def test_settings_of_the_route() -> None:
+    with client_of("bert") as client:
+        (result,) = ask(client, ["a film"], "?route=embed&normalize=true&pooling=mean&layer=0")
+        assert result["answer"]["embedding"] == pytest.approx(
+            tiny("bert").embed(["a film"], layer=0, pooling="mean", normalize=True)[0].tolist()
+        )
+        for query, word in (
+            ("normalise=true", "no setting"),
+            ("normalize=2", "normalize"),
+            ("pooling=none", "pooling"),
+        ):
+            response = client.post(f"/bulk?route=embed&{query}", content=b'"a film"')
+            assert word in response.text
 
 
 def test_a_bad_line_fails_alone() -> None:

@@ -31,7 +31,7 @@ def test_what_the_server_says_about_itself() -> None:
 
 def test_a_dead_worker_is_noticed() -> None:
     with table_of("bert") as table, TestClient(create_app(table)) as client:
-        table.get(None).worker.close()
+        table.get(None).close(seconds=5)
         assert client.get("/health").status_code == 503
         assert client.get("/ready").status_code == 503
         assert client.post("/predict", json={"text": "a film"}).status_code == 503

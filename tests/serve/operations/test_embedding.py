@@ -14,7 +14,7 @@ from tests.serve.helpers import TEXTS, table_of, tiny
 def test_vectors_are_those_of_embed(kind: str, options: dict[str, Any]) -> None:
     with table_of(kind) as table:
         served = table.get(kind)
-        futures = served.worker.submit(served.operation("embed", **options), TEXTS)
+        futures = served.submit("embed", TEXTS, options)
         results = [future.result(20).answer for future in futures]
     vectors = np.array([answer["embedding"] for answer in results], np.float32)
     np.testing.assert_array_equal(vectors, tiny(kind).embed(TEXTS, **options))

@@ -11,7 +11,7 @@ from regard.serve.operations.predicting import as_input, item_key
 def answers(kind: str, items: list[Any], **options: Any) -> list[dict[str, Any]]:
     with table_of(kind) as table:
         served = table.get(kind)
-        futures = served.worker.submit(served.operation("predict", items, **options), items)
+        futures = served.submit("predict", items, options)
         return [future.result(20).answer for future in futures]
 
 

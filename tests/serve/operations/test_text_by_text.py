@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from typing import Any
 
 import pytest
-from tests.serve.helpers import TEXTS, table_of, tiny
+from tests.serve.helpers import TEXTS, table_of, tiny, until
 
 from regard.errors import InputError
-from regard.serve.operations.text_by_text import tokenized
+from regard.serve.served_model import ServedModel
 
 MASKED = "the cook [MASK] the soup and <mask>"
 
@@ -16,7 +17,7 @@ MASKED = "the cook [MASK] the soup and <mask>"
 def answer(kind: str, operation: str, text: str, **options: Any) -> dict[str, Any]:
     with table_of(kind) as table:
         served = table.get(kind)
-        (future,) = served.worker.submit(served.operation(operation, **options), [text])
+        (future,) = served.submit(operation, [text], options)
         return future.result(20).answer
 
 
@@ -43,11 +44,18 @@ def test_generated_text_is_that_of_generate() -> None:
     assert (result["truncated"], result["windows"]) == (False, 1)
 
 
-def test_tokens_have_offsets_in_code_points() -> None:
-    result = tokenized(tiny("bert"), "the 🍲 soup", special=True)
-    assert result["tokens"][0] == "[CLS]"
-    assert result["offsets"][result["tokens"].index("soup")] == [6, 10]
-    assert tokenized(tiny("bert"), "the soup", special=False)["tokens"] == ["the", "soup"]
+def test_generation_ends_when_its_client_has_left() -> None:
+    with table_of("gpt2", batch_tokens=100_000, max_text_tokens=1_000_000) as table:
+        served = table.get(None)
+        assert isinstance(served, ServedModel)
+        batcher = served.worker.batcher
+        (long,) = served.submit("generate", [TEXTS[0]], {"max_tokens": 90_000, "min_tokens": 90_000, "slide": True})
+        until(lambda: batcher.running_tokens > 0)
+        started = time.monotonic()
+        assert long.cancel()
+        assert served.submit("generate", [TEXTS[0]], {"max_tokens": 4})[0].result(20).answer["new_tokens"] <= 4
+        assert time.monotonic() - started < 10
+        assert batcher.running_tokens == 0
 
 
 def test_explanations_are_those_of_explain() -> None:

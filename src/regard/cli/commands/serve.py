@@ -62,6 +62,9 @@ class ServeCommand:
     device: Device = "auto"
     dtype: Dtype = "fp32"
     engine: Engine = "auto"
+    in_process: Annotated[
+        bool, arg(help="Run the models in the process of the server: less memory, but a crash of a model stops it.")
+    ] = False
     json: Json = False
 
 
@@ -87,6 +90,7 @@ def run(command: ServeCommand) -> None:
         device=command.device,
         dtype=command.dtype,
         engine=command.engine,
+        worker_process=not command.in_process,
     )
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from fastapi import Request
 
 from regard.errors import InputError
-from regard.serve.model_table import ModelTable, ServedModel
-from regard.serve.model_worker import Answered, Computed
-from regard.serve.operations.operation import Item
+from regard.serve.model_table import ModelTable
+from regard.serve.served import Answered, Computed, Item, RequestFailed, Served
 from regard.serve.settings import NotReady, TooLarge
 
 
@@ -28,7 +27,7 @@ async def compute(
     *,
     on_error: str = "fail",
     **options: Any,
-) -> tuple[ServedModel, list[Computed | None]]:
+) -> tuple[Served, list[Computed | None]]:
     """The model of a request and its answers for the items, in order. With `on_error="null"` None for each that failed.
 
     An error names the index of its item, where the request has several.
@@ -38,18 +37,29 @@ async def compute(
         raise TooLarge(
             f"the request has {len(items):,} texts, expected at most {limits.max_texts:,}. Send it in parts."
         )
-    served, futures = await asyncio.to_thread(table.submit, model, kind, items, **options)
+    served, futures = await submitted(table, model, kind, items, **options)
     await wait_for(request, futures, seconds=limits.request_seconds)
     results: list[Computed | None] = []
     for number, future in enumerate(futures):
         error = future.exception()
         if error is None:
             results.append(future.result())
+        elif isinstance(error, RequestFailed):
+            raise error.error
         elif on_error == "null" and isinstance(error, InputError | TooLarge):
             results.append(None)
         else:
             raise _at_index(error, number, len(items))
     return served, results
+
+
+async def submitted(
+    table: ModelTable, model: str | None, kind: str, items: Sequence[Item], **options: Any
+) -> tuple[Served, list[Answered]]:
+    """The model of a request and the futures of its items; in a thread if that can take long."""
+    if table.get(model).blocks:
+        return await asyncio.to_thread(table.submit, model, kind, items, **options)
+    return table.submit(model, kind, items, **options)
 
 
 async def wait_for(request: Request, futures: Sequence[Answered], *, seconds: float) -> None:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import Response
+from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, shorten
+from regard.serve.http.answering import submitted
 from regard.serve.http.problems import problem_of
-from regard.serve.model_table import OPERATIONS, ModelTable
-from regard.serve.model_worker import Answered
+from regard.serve.http.schemas import BODIES
+from regard.serve.model_table import ModelTable
+from regard.serve.served import Answered, Computed, error_of
 from regard.serve.settings import NotReady, QueueFull, TooLarge
 
 AHEAD = 256  # lines that are read before the first of them is answered
-Waiting = deque[tuple[int, Answered | BaseException]]
+RETRY_SECONDS = 0.05  # while the queue is full
 
 
 class LinesResponse(Response):
@@ -41,67 +45,124 @@ class LinesResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def answer_lines(request: Request, table: ModelTable, model: str | None, kind: str) -> Response:
+async def answer_lines(
+    request: Request, table: ModelTable, model: str | None, kind: str, options: Mapping[str, Any]
+) -> Response:
     """A line for each line of the body: {"index", "answer"}, or {"index", "error", "error_type"}."""
-    if kind not in OPERATIONS:
-        raise InputError(f'"route" is "{kind[:80]}".{did_you_mean(kind, OPERATIONS)}')
     table.get(model)
-    return LinesResponse(_answers(request, table, model, kind))
+    return LinesResponse(_answers(request, BulkRun(table, model, kind, options)))
 
 
-async def _answers(request: Request, table: ModelTable, model: str | None, kind: str) -> AsyncIterator[bytes]:
-    waiting: Waiting = deque()
+def bulk_options(kind: str, query: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The settings of a route from a query: `normalize=true&pooling=mean`. Raises InputError for an unknown one."""
+    if kind not in BODIES:
+        raise InputError(f'"route" is "{kind[:80]}".{did_you_mean(kind, BODIES)}')
+    values = {name: _value(text) for name, text in query}
+    try:
+        return BODIES[kind].model_validate(values).options()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = shorten(".".join(str(part) for part in first["loc"]), 80)
+        if first["type"] == "extra_forbidden":
+            raise InputError(f'"{name}" is no setting of /{kind}. See GET /docs.') from error
+        raise InputError(f'"{name}" is {shorten(repr(first["input"]), 80)}: {shorten(first["msg"], 200)}.') from error
+
+
+def _value(text: str) -> Any:
+    """A value of a query: JSON, or else a word."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+@dataclass(frozen=True)
+class BulkRun:
+    """What is done with each line."""
+
+    table: ModelTable
+    model: str | None
+    kind: str
+    options: Mapping[str, Any]
+
+    async def submit(self, line: bytes) -> Answered | BaseException:
+        """The future of a line, or its error."""
+        try:
+            item = json.loads(line)
+            _, (future,) = await submitted(self.table, self.model, self.kind, [item], **self.options)
+        except (ValueError, RecursionError) as error:
+            return error if isinstance(error, InputError) else InputError(f"the line is not JSON ({error!s:.100}).")
+        except Exception as error:  # the answer to this line
+            return error
+        return future
+
+    async def answer(self, line: BulkLine) -> bytes:
+        """The line of the answer. While the queue is full, the line is sent to it again."""
+        seconds = self.table.limits.request_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                wait = 0.0  # at once the first time: the lines before it are answered now
+                while isinstance(result := await _result(line.result), QueueFull):
+                    await asyncio.sleep(wait)
+                    wait = RETRY_SECONDS
+                    line.result = await self.submit(line.content)
+        except TimeoutError:
+            line.cancel()
+            result = NotReady(f"it took longer than {seconds:g} seconds.")
+        start = f'{{"index":{line.index},'
+        if isinstance(result, Computed):
+            return f'{start}"answer":{result.text}}}\n'.encode()
+        return start.encode() + bytes(problem_of(result).body)[1:] + b"\n"
+
+
+@dataclass(eq=False)
+class BulkLine:
+    """A line that waits for its answer."""
+
+    index: int
+    content: bytes
+    result: Answered | BaseException
+
+    @property
+    def is_done(self) -> bool:
+        return isinstance(self.result, BaseException) or self.result.done()
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the queue was full: it makes no sense to send more."""
+        result = self.result
+        if not isinstance(result, BaseException):
+            return result.done() and isinstance(error_of(result), QueueFull)
+        return isinstance(result, QueueFull)
+
+    def cancel(self) -> None:
+        if not isinstance(self.result, BaseException):
+            self.result.cancel()
+
+
+async def _result(result: Answered | BaseException) -> Computed | BaseException:
+    if isinstance(result, BaseException):
+        return result
+    await asyncio.wait([asyncio.wrap_future(result)])
+    return error_of(result) or result.result()
+
+
+async def _answers(request: Request, run: BulkRun) -> AsyncIterator[bytes]:
+    waiting: deque[BulkLine] = deque()
+    limits = run.table.limits
     try:
         index = 0
-        async for line in body_lines(request, table.limits.max_body_bytes, table.limits.request_seconds):
+        async for line in body_lines(request, limits.max_body_bytes, limits.request_seconds):
             if line.strip():
-                while (result := await _submitted(table, model, kind, line)) is None:
-                    if waiting:  # the queue is full: wait for an own answer first
-                        yield await _line(waiting.popleft(), table.limits.request_seconds)
-                    else:
-                        await asyncio.sleep(0.05)
-                waiting.append((index, result))
+                waiting.append(BulkLine(index, line, await run.submit(line)))
                 index += 1
-            while waiting and (len(waiting) >= AHEAD or _is_done(waiting[0][1])):
-                yield await _line(waiting.popleft(), table.limits.request_seconds)
+            while waiting and (len(waiting) >= AHEAD or waiting[0].is_done or waiting[-1].was_refused):
+                yield await run.answer(waiting.popleft())
         while waiting:
-            yield await _line(waiting.popleft(), table.limits.request_seconds)
+            yield await run.answer(waiting.popleft())
     finally:
-        for _, result in waiting:
-            if not isinstance(result, BaseException):
-                result.cancel()
-
-
-async def _submitted(table: ModelTable, model: str | None, kind: str, line: bytes) -> Answered | BaseException | None:
-    """The future of a line, or its error; None while the queue is full."""
-    try:
-        item = json.loads(line)
-        _, (future,) = await asyncio.to_thread(table.submit, model, kind, [item])
-    except QueueFull:
-        return None
-    except (ValueError, RecursionError) as error:
-        return error if isinstance(error, InputError) else InputError(f"the line is not JSON ({error!s:.100}).")
-    except Exception as error:  # the answer to this line
-        return error
-    return future
-
-
-def _is_done(result: Answered | BaseException) -> bool:
-    return isinstance(result, BaseException) or result.done()
-
-
-async def _line(numbered: tuple[int, Answered | BaseException], seconds: float) -> bytes:
-    index, result = numbered
-    values: dict[str, Any]
-    try:
-        if isinstance(result, BaseException):
-            raise result
-        values = {"answer": (await asyncio.wait_for(asyncio.wrap_future(result), seconds)).answer}
-    except TimeoutError:
-        values = json.loads(bytes(problem_of(NotReady(f"it took longer than {seconds:g} seconds.")).body))
-    except Exception as error:  # the answer to this line
-        values = json.loads(bytes(problem_of(error).body))
-    return json.dumps({"index": index, **values}, ensure_ascii=False).encode() + b"\n"
+        for each in waiting:
+            each.cancel()
 
 
 async def body_lines(request: Request, limit: int, seconds: float) -> AsyncIterator[bytes]:

@@ -28,6 +28,7 @@ class ServeMetrics:
         )  # fmt: skip
         self.in_progress = Gauge("regard_requests_in_progress", "Requests in progress.", registry=self.registry)
         self.queued = Gauge("regard_queue_tokens", "Tokens that wait, by model.", ["model"], registry=self.registry)
+        self.restarts = Gauge("regard_worker_restarts", "Workers that died and were replaced.", registry=self.registry)
         self.ready = Gauge("regard_ready", "1 if the server is ready.", registry=self.registry)
         self._histograms = {
             name: Histogram(f"regard_{name}", text, buckets=buckets, registry=self.registry)

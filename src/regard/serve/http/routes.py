@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import json
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -11,72 +11,66 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from regard.errors import InputError
 from regard.serve.http import schemas
 from regard.serve.http.answering import ClientLeft, compute
-from regard.serve.http.bulk import answer_lines
+from regard.serve.http.bulk import answer_lines, bulk_options
 from regard.serve.http.streaming import stream_generation
-from regard.serve.model_table import ModelTable, ServedModel
-from regard.serve.model_worker import Computed
-from regard.serve.operations.text_by_text import tokenized
+from regard.serve.model_table import ModelTable
+from regard.serve.served import Computed, Served
 
 router = APIRouter()
+BULK_FIELDS = ("route", "model")  # of the query of /bulk; the others are settings of the route
 
 
 @router.post("/predict", summary="Answers of the model's task: classes, entities, answers, translations")
 async def predict(request: Request, body: schemas.PredictBody) -> Response:
-    return await answer(request, body, "predict", abstain=body.abstain)
+    return await answer(request, body, "predict")
 
 
 @router.post("/embed", summary="One vector per text")
 async def embed(request: Request, body: schemas.EmbedBody) -> Response:
-    return await answer(request, body, "embed", layer=body.layer, pooling=body.pooling, normalize=body.normalize)
+    return await answer(request, body, "embed")
 
 
 @router.post("/fill", summary="The most likely words for each [MASK]")
 async def fill(request: Request, body: schemas.FillBody) -> Response:
-    return await answer(request, body, "fill", top=body.top)
+    return await answer(request, body, "fill")
 
 
 @router.post("/answer", summary="Answers to questions about a context")
 async def answer_questions(request: Request, body: schemas.AnswerBody) -> Response:
-    return await answer(request, body, "answer", abstain=body.abstain)
+    return await answer(request, body, "answer")
 
 
 @router.post("/explain", summary="How much each word contributed to the answer")
 async def explain(request: Request, body: schemas.ExplainBody) -> Response:
-    return await answer(request, body, "explain", method=body.method, target=body.target)
+    return await answer(request, body, "explain")
 
 
 @router.post("/translate", summary="Translations of texts")
 async def translate(request: Request, body: schemas.TranslateBody) -> Response:
-    return await answer(request, body, "translate", alignment=body.alignment, prefix=body.prefix, **body.decoding())
+    return await answer(request, body, "translate")
 
 
 @router.post("/generate", summary="Continuations of prompts")
 async def generate(request: Request, body: schemas.GenerateBody) -> Response:
-    options = {} if body.slide is None else {"slide": body.slide}
     if body.stream:
         table: ModelTable = request.app.state.table
-        return await stream_generation(table, body.model, body.items(), **options, **body.decoding())
-    return await answer(request, body, "generate", **options, **body.decoding())
+        return await stream_generation(table, body.model, body.items(), **body.options())
+    return await answer(request, body, "generate")
 
 
 @router.post("/bulk", summary="Many inputs as JSON lines, answered as JSON lines in order")
 async def bulk(request: Request, route: str = "predict", model: str | None = None) -> Response:
     table: ModelTable = request.app.state.table
-    return await answer_lines(request, table, model, route.removeprefix("/"))
+    kind = route.removeprefix("/")
+    options = bulk_options(kind, [pair for pair in request.query_params.multi_items() if pair[0] not in BULK_FIELDS])
+    return await answer_lines(request, table, model, kind, options)
 
 
 @router.post("/tokenize", summary="Tokens of texts with ids and offsets")
 async def tokenize(request: Request, body: schemas.TokenizeBody) -> Response:
-    table, served = _served(request, body)
-    items = body.items()
-    characters, limit = sum(map(len, items)), table.limits.max_body_bytes
-    if characters > limit or len(items) > table.limits.max_texts:
-        raise InputError(f"the request has {len(items):,} texts, expected at most {table.limits.max_texts:,}.")
-    answers = await asyncio.to_thread(lambda: [tokenized(served.model, item, special=body.special) for item in items])
-    return JSONResponse({"model": served.name, "answers": answers})
+    return await answer(request, body, "tokenize")
 
 
 @router.post("/v1/embeddings", summary="Embeddings as OpenAI's API has them, of length 1")
@@ -98,25 +92,18 @@ async def openai_embeddings(request: Request, body: schemas.OpenAIEmbeddingsBody
     return JSONResponse({"object": "list", "data": data, "model": served.name, "usage": usage})
 
 
-async def answer(request: Request, body: Any, kind: str, **options: Any) -> Response:
+async def answer(request: Request, body: schemas.BatchBody, kind: str) -> Response:
     """The answers for the items of a body; None for those that failed, if `on_error` is "null"."""
     try:
-        served, results = await _computed(request, body, kind, **options)
+        served, results = await _computed(request, body, kind, **body.options())
     except ClientLeft:
         return Response(status_code=204)  # no one reads it
-    answers = [None if result is None else result.answer for result in results]
-    return JSONResponse({"model": served.name, "answers": answers})
+    answers = ",".join("null" if result is None else result.text for result in results)
+    content = f'{{"model":{json.dumps(served.name)},"answers":[{answers}]}}'
+    return Response(content, media_type="application/json")
 
 
-async def _computed(
-    request: Request, body: Any, kind: str, **options: Any
-) -> tuple[ServedModel, Sequence[Computed | None]]:
+async def _computed(request: Request, body: Any, kind: str, **options: Any) -> tuple[Served, Sequence[Computed | None]]:
     table: ModelTable = request.app.state.table
-    chosen = {name: value for name, value in options.items() if value is not None}
     on_error = getattr(body, "on_error", "fail")
-    return await compute(request, table, body.model, kind, body.items(), on_error=on_error, **chosen)
-
-
-def _served(request: Request, body: schemas.Body) -> tuple[ModelTable, ServedModel]:
-    table: ModelTable = request.app.state.table
-    return table, table.get(body.model)
+    return await compute(request, table, body.model, kind, body.items(), on_error=on_error, **options)

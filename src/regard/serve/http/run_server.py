@@ -61,13 +61,14 @@ def run_server(
     limits: ServeLimits,
     keys: ApiKeys,
     on_listen: Callable[[str], None],
+    worker_process: bool = True,
     **load_options: Any,
 ) -> None:
     """Serve until SIGINT or SIGTERM. `on_listen` receives the address, before the models are loaded."""
     named_sources(sources)  # an error for equal names, before anything is opened
     listener = open_socket(host, port)
     metrics = ServeMetrics()
-    table = ModelTable(limits, observe=metrics.observe, **load_options)
+    table = ModelTable(limits, observe=metrics.observe, worker_process=worker_process, **load_options)
     table.sources = named_sources(sources)
     start_logging()
     server = DrainingServer(

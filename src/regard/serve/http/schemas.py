@@ -34,6 +34,10 @@ class BatchBody(Body):
 
     on_error: OnError = "fail"
 
+    def options(self) -> dict[str, Any]:
+        """The settings of the computation that were sent."""
+        return {}
+
 
 class TextBody(BatchBody):
     """One text or several."""
@@ -56,6 +60,9 @@ class PredictBody(BatchBody):
     def items(self) -> list[Any]:
         return one_or_many("text", self.text, "texts", self.texts)
 
+    def options(self) -> dict[str, Any]:
+        return sent(self, "abstain")
+
 
 class EmbedBody(TextBody):
     """Vectors of texts."""
@@ -64,6 +71,9 @@ class EmbedBody(TextBody):
     layer: int | Literal["mix"] = -1
     pooling: str = "auto"
     normalize: bool = False
+
+    def options(self) -> dict[str, Any]:
+        return sent(self, "layer", "pooling", "normalize")
 
 
 class OpenAIEmbeddingsBody(Body):
@@ -84,6 +94,9 @@ class FillBody(TextBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "The man went to the [MASK].", "top": 5}]})
     top: Annotated[int, Field(ge=1, le=1000)] = 5
+
+    def options(self) -> dict[str, Any]:
+        return sent(self, "top")
 
 
 class Question(BaseModel):
@@ -111,6 +124,9 @@ class AnswerBody(BatchBody):
         one = None if self.question is None else {"question": self.question, "context": self.context}
         many = None if self.questions is None else [each.model_dump() for each in self.questions]
         return one_or_many("question", one, "questions", many)
+
+    def options(self) -> dict[str, Any]:
+        return sent(self, "abstain")
 
 
 class DecodingFields(BatchBody):
@@ -154,6 +170,9 @@ class TranslateBody(DecodingFields):
     def items(self) -> list[Any]:
         return one_or_many("text", self.text, "texts", self.texts)
 
+    def options(self) -> dict[str, Any]:
+        return sent(self, "alignment", "prefix") | self.decoding()
+
 
 class GenerateBody(DecodingFields):
     """Continuations of prompts. With `stream`, of one prompt, as server-sent events."""
@@ -169,12 +188,18 @@ class GenerateBody(DecodingFields):
     def items(self) -> list[Any]:
         return one_or_many("prompt", self.prompt, "prompts", self.prompts)
 
+    def options(self) -> dict[str, Any]:
+        return sent(self, "slide") | self.decoding()
+
 
 class TokenizeBody(TextBody):
     """Tokens of texts with ids and offsets in code points."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A warm film."}]})
     special: bool = True
+
+    def options(self) -> dict[str, Any]:
+        return sent(self, "special")
 
 
 class ExplainBody(BatchBody):
@@ -189,9 +214,17 @@ class ExplainBody(BatchBody):
     def items(self) -> list[Any]:
         return one_or_many("text", self.text, "texts", self.texts)
 
+    def options(self) -> dict[str, Any]:
+        return sent(self, "method", "target")
+
 
 class ReloadBody(Body):
     """Load a model again from its folder; all of them if none is named."""
+
+
+def sent(body: BaseModel, *names: str) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name in names if (value := getattr(body, name)) is not None}
 
 
 def one_or_many(one_name: str, one: Any, many_name: str, many: list[Any] | None) -> list[Any]:
@@ -204,3 +237,15 @@ def one_or_many(one_name: str, one: Any, many_name: str, many: list[Any] | None)
     if not items:
         raise InputError(f'"{many_name}" is an empty list; send at least one.')
     return items
+
+
+BODIES: dict[str, type[BatchBody]] = {
+    "predict": PredictBody,
+    "embed": EmbedBody,
+    "fill": FillBody,
+    "answer": AnswerBody,
+    "translate": TranslateBody,
+    "generate": GenerateBody,
+    "explain": ExplainBody,
+    "tokenize": TokenizeBody,
+}

@@ -16,8 +16,12 @@ from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.problems import problem
 from regard.serve.http.schemas import ReloadBody
 from regard.serve.model_table import ModelTable
+from regard.serve.served import RequestFailed, Served
+from regard.serve.settings import NotReady
 
 router = APIRouter()
+PING_SECONDS = 2.0  # for a worker to answer that it runs
+INFO_SECONDS = 30.0  # what a model can do is read from its folder
 PAGE_FILES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -53,10 +57,22 @@ def page_file(name: str) -> Response:
 @router.get("/health", summary="Whether the workers of all models run")
 async def health(request: Request) -> Response:
     table: ModelTable = request.app.state.table
-    dead = [name for name, served in list(table.models.items()) if not served.worker.is_alive]
-    if dead and not table.draining:
-        return problem(503, f"the worker of {', '.join(dead)} does not run.", "WorkerDied")
+    if table.draining:
+        return JSONResponse({"status": "ok"})
+    models = list(table.models.items())
+    alive = await asyncio.gather(*(answers_ping(served) for _, served in models))
+    dead = [name for (name, _), one in zip(models, alive, strict=True) if not one]
+    if dead:
+        return problem(503, f"the worker of {', '.join(dead)} does not run; a new one is being started.", "WorkerDied")
     return JSONResponse({"status": "ok"})
+
+
+async def answers_ping(served: Served) -> bool:
+    """Whether the worker of a model answers in time that it runs."""
+    try:
+        return bool(await asyncio.wait_for(asyncio.wrap_future(served.ping()), PING_SECONDS))
+    except (NotReady, RequestFailed, TimeoutError):
+        return False
 
 
 @router.get("/ready", summary="Whether requests are accepted: not while loading or shutting down")
@@ -67,6 +83,9 @@ async def ready(request: Request) -> Response:
     if table.error is not None:
         return problem(503, f"a model cannot be loaded: {table.error}", "LoadFailed")
     state = "shutting down" if table.draining else "loading"
+    dead = [name for name, served in list(table.models.items()) if not served.is_alive]
+    if dead and not table.draining:
+        state = f"starting the worker of {', '.join(dead)} again"
     return problem(503, f"the server is {state}.", "NotReady", {"Retry-After": "1"})
 
 
@@ -74,7 +93,8 @@ async def ready(request: Request) -> Response:
 async def info(request: Request) -> dict[str, Any]:
     table: ModelTable = request.app.state.table
     models = await asyncio.to_thread(lambda: [served.info() for served in list(table.models.values())])
-    return {"version": __version__, "ready": table.ready, "models": models}
+    values = [await asyncio.wait_for(asyncio.wrap_future(each), INFO_SECONDS) for each in models]
+    return {"version": __version__, "ready": table.ready, "models": values}
 
 
 @router.get("/v1/models", summary="The names of the models, as OpenAI's API has them")
@@ -96,6 +116,7 @@ async def metrics(request: Request) -> Response:
     table: ModelTable = request.app.state.table
     numbers: ServeMetrics = request.app.state.metrics
     numbers.ready.set(table.ready)
+    numbers.restarts.set(table.restarts)
     for name, served in list(table.models.items()):
-        numbers.queued.labels(name).set(served.worker.batcher.queued_tokens)
+        numbers.queued.labels(name).set(served.queued_tokens)
     return Response(numbers.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

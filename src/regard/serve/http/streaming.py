@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from threading import Event
 from typing import Any
 
 from fastapi.responses import Response, StreamingResponse
 
 from regard.errors import InputError
 from regard.serve.http.problems import problem_of
-from regard.serve.model_table import ModelTable, ServedModel
-from regard.serve.model_worker import Answered
-from regard.serve.operations.text_by_text import StreamOperation
+from regard.serve.model_table import ModelTable
+from regard.serve.served import Answered, error_of
 from regard.serve.settings import NotReady
 
 
@@ -24,27 +22,25 @@ async def stream_generation(table: ModelTable, model: str | None, prompts: Seque
         raise InputError(f'"stream" is for one prompt; {len(prompts)} were sent.')
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[str | Answered] = asyncio.Queue()
-    stop = Event()
 
     def put(event: str | Answered) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    def make(served: ServedModel) -> StreamOperation:
-        return StreamOperation(served.model, on_piece=put, stop=stop, **options)
-
-    served, (future,) = await asyncio.to_thread(table.submit_operation, model, make, prompts)
+    if table.get(model).blocks:
+        served, future = await asyncio.to_thread(table.stream, model, prompts[0], put, **options)
+    else:
+        served, future = table.stream(model, prompts[0], put, **options)
     future.add_done_callback(put)
     try:
         async with asyncio.timeout(table.limits.request_seconds):
             first = await events.get()
     except TimeoutError as error:
-        stop.set()
         future.cancel()
         raise NotReady(f"no text after {table.limits.request_seconds:g} seconds. Try again later.") from error
-    if not isinstance(first, str) and (problem := first.exception()) is not None:
+    if not isinstance(first, str) and (problem := error_of(first)) is not None:
         raise problem
     return StreamingResponse(
-        _events(first, events, served.name, stop, future, seconds=table.limits.request_seconds),
+        _events(first, events, served.name, future, seconds=table.limits.request_seconds),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )
@@ -54,7 +50,6 @@ async def _events(
     event: str | Answered,
     events: asyncio.Queue[str | Answered],
     model: str,
-    stop: Event,
     future: Answered,
     *,
     seconds: float,
@@ -64,7 +59,7 @@ async def _events(
             while isinstance(event, str):
                 yield _event({"text": event})
                 event = await events.get()
-        error = event.exception()
+        error = error_of(event)
         if error is None:
             yield _event({"done": True, "model": model, "answer": event.result().answer})
         else:
@@ -73,7 +68,6 @@ async def _events(
         late = problem_of(NotReady(f"the request took longer than {seconds:g} seconds. Ask for fewer tokens."))
         yield _event(json.loads(bytes(late.body)))
     finally:  # also where the client has left
-        stop.set()
         future.cancel()
 
 

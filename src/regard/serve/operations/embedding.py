@@ -12,7 +12,8 @@ from regard.errors import InputError, NotFinite
 from regard.predict.embedding import check_pooling, join_windows, pool_window, resolve_layer, text_windows
 from regard.predict.model import Model
 from regard.predict.runner import NetworkRunner
-from regard.serve.operations.operation import Item, Operation, Prepared
+from regard.serve.operations.operation import Operation, Prepared
+from regard.serve.served import Item
 
 
 class EmbedOperation(Operation):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from regard.predict.model import Model
-
-Item = Any  # a text, a list of texts or an object, as JSON has it
+from regard.serve.served import Item
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,13 @@ class Prepared:
 
     lengths: tuple[int, ...]
     payload: Any
+    left: Event = field(default_factory=Event, compare=False)  # set when no client waits for it anymore
 
 
 class Operation(ABC):
     """One computation with its options. Items of operations with the same `group` may run in one batch."""
+
+    runs = True  # False if `prepare` has all that the answer needs
 
     def __init__(self, model: Model) -> None:
         self.model = model

@@ -15,7 +15,8 @@ from regard.predict.answers import checked_runner
 from regard.predict.inputs import as_records, is_pair
 from regard.predict.model import Model
 from regard.predict.model_task import no_answers_error, read_training_run, task_for
-from regard.serve.operations.operation import Item, Operation, Prepared
+from regard.serve.operations.operation import Operation, Prepared
+from regard.serve.served import Item
 from regard.tasks import for_pairs
 from regard.tasks.inference import answer_records, batch_outputs, check_finite
 from regard.tasks.task import Task, check_abstain, with_abstention

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from threading import Event
 from typing import Any
 
 from regard.data.batching.sequences import split_into_windows
 from regard.errors import InputError
+from regard.generate.cancel import cancellable
 from regard.generate.settings import DecodingSettings
 from regard.predict.masked_words import find_masks
 from regard.predict.model import Model
 from regard.predict.model_task import capabilities
-from regard.serve.operations.operation import Item, Operation, Prepared
+from regard.serve.operations.operation import Operation, Prepared
+from regard.serve.served import Item
 
 EXPLAIN_RUNS = 20  # passes that an explanation is counted as in the queue; methods differ
 
@@ -48,7 +49,18 @@ class TextByTextOperation(Operation):
         return 0
 
     def run(self, rows: Sequence[tuple[Prepared, int]]) -> list[Any]:
-        return [self.run_one(prepared.payload) for prepared, _ in rows]
+        return [self._output(prepared) for prepared, _ in rows]
+
+    def _output(self, prepared: Prepared) -> dict[str, Any] | Exception:
+        """The answer to a text or its error, so that the others of a batch do not run again."""
+        try:
+            with cancellable(prepared.left):
+                return self.run_prepared(prepared)
+        except Exception as error:  # also GenerationCancelled, which no one reads
+            return error
+
+    def run_prepared(self, prepared: Prepared) -> dict[str, Any]:
+        return self.run_one(prepared.payload)
 
     def run_one(self, text: str) -> dict[str, Any]:
         raise NotImplementedError
@@ -93,10 +105,8 @@ class ExplainOperation(TextByTextOperation):
         tokens = sum(super(ExplainOperation, self)._prepared(number, text).lengths[0] for text in texts)
         return Prepared((EXPLAIN_RUNS * tokens,), texts)
 
-    def run(self, rows: Sequence[tuple[Prepared, int]]) -> list[Any]:
-        return [self._explained(prepared.payload) for prepared, _ in rows]
-
-    def _explained(self, texts: Sequence[str]) -> dict[str, Any]:
+    def run_prepared(self, prepared: Prepared) -> dict[str, Any]:
+        texts = prepared.payload
         values = self.model.explain(*texts, **self.options).json()
         return {"truncated": False, "windows": 1, **values}
 
@@ -150,10 +160,9 @@ class GenerateOperation(TextByTextOperation):
 class StreamOperation(GenerateOperation):
     """One continuation in pieces, each handed to `on_piece` as soon as it is final: the same as `Model.stream`."""
 
-    def __init__(self, model: Model, *, on_piece: Callable[[str], None], stop: Event, **options: Any) -> None:
+    def __init__(self, model: Model, *, on_piece: Callable[[str], None], **options: Any) -> None:
         super().__init__(model, **options)
         self.on_piece = on_piece
-        self.stop = stop  # set when the client has left
 
     @property
     def group(self) -> Hashable:
@@ -162,10 +171,10 @@ class StreamOperation(GenerateOperation):
     def shares_context(self, items: Sequence[Item]) -> bool:
         return True  # every client has its own stream
 
-    def run_one(self, text: str) -> dict[str, Any]:
+    def run_prepared(self, prepared: Prepared) -> dict[str, Any]:
         pieces = []
-        for piece in self.model.stream(text, **self.options):
-            if self.stop.is_set():
+        for piece in self.model.stream(prepared.payload, **self.options):
+            if prepared.left.is_set():
                 break
             pieces.append(piece)
             self.on_piece(piece)
@@ -176,21 +185,3 @@ def generated_json(text: str, score: float | None, finish_reason: str, new_token
     """The answer of a generation; a prompt is never cut, so it is one window."""
     values: Mapping[str, Any] = {"text": text, "score": score, "finish_reason": finish_reason, "new_tokens": new_tokens}
     return {**values, "truncated": False, "windows": 1}
-
-
-def tokenized(model: Model, text: str, *, special: bool) -> dict[str, Any]:
-    """The tokens of a text with their ids and offsets in code points."""
-    tokenizer = model.require_tokenizer()
-    encoding = tokenizer.encode(text, special=special)
-    ids = list(encoding.ids)
-    windows = 1
-    if not all(encoding.special):
-        windows = len(list(split_into_windows(0, encoding, model.config.max_tokens)))
-    return {
-        "ids": ids,
-        "tokens": [tokenizer.backend.id_to_token(token) or "" for token in ids],
-        "offsets": [list(offset) for offset in encoding.offsets],
-        "special": list(encoding.special),
-        "truncated": False,
-        "windows": windows,
-    }
