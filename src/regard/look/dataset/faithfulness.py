@@ -90,11 +90,16 @@ def faithfulness(
             rows.append(measure(scorer, names, MethodOptions(steps, seed), limits=limits))
         if progress is not None:
             progress(Progress("texts", number, len(items)))
+    return summarize(rows, scorer.erased_by)
+
+
+def summarize(rows: Sequence[TextScores], erased_by: str) -> Faithfulness:
+    """The means of the scores of all texts."""
     if not rows:
         raise InputError("no text has two words or more, so there is nothing to order.")
-    results = [_summary(name, rows) for name in [*names, RANDOM]]
+    results = [_summary(name, rows) for name in rows[0].methods]
     results.sort(key=lambda result: -result.comprehensiveness.value)
-    return Faithfulness(len(rows), scorer.erased_by, tuple(results))
+    return Faithfulness(len(rows), erased_by, tuple(results))
 
 
 @dataclass(frozen=True)

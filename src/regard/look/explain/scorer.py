@@ -251,14 +251,14 @@ def tokens_at_once(device: torch.device, on_cpu: int) -> int:
 @contextmanager
 def for_equal_lengths(network: nn.Module) -> Iterator[None]:
     """Let the attention of a network on a GPU use the kernel for sequences of equal length, which needs no compiler."""
-    kernels = [module for module in network.modules() if isinstance(module, AttentionKernel)]
+    before = [(module, module.kernel) for module in network.modules() if isinstance(module, AttentionKernel)]
     try:
-        for module in kernels:
+        for module, _ in before:
             module.kernel = "grouped"
         yield
     finally:
-        for module in kernels:
-            module.kernel = "auto"
+        for module, kernel in before:
+            module.kernel = kernel
 
 
 def embedding_modules(network: Network) -> list[nn.Embedding]:
