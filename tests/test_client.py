@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from regard import client as client_module
 
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    ports: set[int] = set()  # noqa: RUF012  # of the connections
     statuses: list[int] = []  # noqa: RUF012  # of the next answers; 200 after them
     bodies: list[Any] = []  # noqa: RUF012
 
@@ -23,6 +26,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send({"version": "1"})
 
     def do_POST(self) -> None:
+        self.ports.add(self.client_address[1])
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.bodies.append((self.path, body, self.headers["Authorization"]))
         if self.statuses:
@@ -47,8 +51,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Handler.statuses, Handler.bodies = [], []
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    Handler.statuses, Handler.bodies, Handler.ports = [], [], set()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -84,6 +88,25 @@ def test_busy_servers_are_asked_again(url: str) -> None:
     assert Handler.statuses == []
 
 
+def test_a_connection_is_used_again(url: str) -> None:
+    with regard.Client(url) as client:
+        for _ in range(3):
+            client.embed(["a"])
+        Handler.statuses = [429]
+        assert list(client.stream("a")) == ["a", "b"]
+        assert len(Handler.ports) == 1
+        (idle,) = client._connections._idle
+        assert idle.sock is not None
+        idle.sock.shutdown(socket.SHUT_RDWR)  # as a server that closes it
+        assert client.embed(["a"]) == [[1.0]]
+        assert len(Handler.ports) == 2
+        unread = client.stream("a")
+        assert next(unread) == "a"
+        unread.close()  # type: ignore[attr-defined]
+        assert client._connections._idle == []
+    assert client._connections._idle == []
+
+
 def test_no_server() -> None:
     with pytest.raises(regard.ServerError, match="cannot be reached"):
         regard.Client("http://127.0.0.1:9", retries=0).info()
@@ -93,10 +116,11 @@ def test_no_server() -> None:
 
 def test_coroutines(url: str) -> None:
     async def ask() -> list[Any]:
-        client = regard.AsyncClient(url)
+        client = regard.AsyncClient(url, concurrency=4)
         calls: list[Any] = [client.predict(["a"]), client.embed(["a"]), client.translate(["a"]), client.generate("a")]
         calls += [client.fill("a"), client.answer("q", "c"), client.tokenize(["a"]), client.info()]
-        return list(await asyncio.gather(*calls))
+        async with client:
+            return list(await asyncio.gather(*calls))
 
     results = asyncio.run(ask())
     assert results[1:5] == [[[1.0]], ["x"], "y", []]

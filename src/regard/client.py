@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import http.client
 import json
 import random
+import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Sequence
-from typing import Any
+import urllib.parse
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from regard.errors import InputError, RegardError
 
 RETRIED = (429, 503)  # the queue is full; loading or shutting down
 MAX_WAIT = 30.0  # seconds between two tries
+MAX_IDLE = 32  # connections kept open
+Result = TypeVar("Result")
 
 
 class ServerError(RegardError):
@@ -26,11 +33,64 @@ class ServerError(RegardError):
         super().__init__(message)
 
 
+class Connections:
+    """Connections to one server that are open and not in use. May be used from any thread."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self.parts = urllib.parse.urlsplit(url)
+        self.timeout = timeout
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def request(
+        self, method: str, route: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """A connection and its answer. Asks again on a new connection if the server had closed an old one."""
+        connection = self._take()
+        while True:
+            reused = connection.sock is not None
+            try:
+                connection.request(method, self.parts.path + route, data, dict(headers))
+                return connection, connection.getresponse()
+            except (ConnectionError, http.client.HTTPException):
+                connection.close()
+                if not reused:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+
+    def _take(self) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        kind = http.client.HTTPSConnection if self.parts.scheme == "https" else http.client.HTTPConnection
+        return kind(self.parts.netloc, timeout=self.timeout)
+
+    def put_back(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+        """Keep a connection whose answer was read to its end for the next request; close another."""
+        with self._lock:
+            if response.isclosed() and not response.will_close and len(self._idle) < MAX_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
 class Client:
     """Asks a server for answers. It waits and tries again where the server is busy, loading or restarting.
 
         client = regard.Client("http://127.0.0.1:8000")
         client.predict(["A warm and funny film."])
+
+    Connections stay open for the next request; `close()`, or `with regard.Client(…) as client:`, closes them. A client
+    may be used from several threads.
 
     api_key: one of the keys of the server. timeout: seconds for one try. retries: how often to try again.
     """
@@ -39,11 +99,22 @@ class Client:
         if not url.startswith(("http://", "https://")):
             raise InputError(f'"{url}" is not the address of a server; expected one such as http://127.0.0.1:8000.')
         self.url = url.rstrip("/")
-        self.timeout = timeout
         self.retries = retries
+        self._connections = Connections(self.url, timeout)
+        weakref.finalize(self, self._connections.close)
         self._headers = {"Content-Type": "application/json"}
         if api_key is not None:
             self._headers["Authorization"] = f"Bearer {api_key}"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
 
     def predict(self, texts: Sequence[Any], **options: Any) -> list[dict[str, Any]]:
         """The answers of the model's task, in order; `options` are the other fields of the request (`model`, …)."""
@@ -93,64 +164,95 @@ class Client:
     def request(self, route: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """The JSON answer of a route; POST if there is a body. Raises ServerError."""
         with self._open(route, body) as response:
-            values: dict[str, Any] = json.load(response)
+            values: dict[str, Any] = json.loads(response.read())
         return values
 
     def _answers(self, route: str, **body: Any) -> list[dict[str, Any]]:
         answers: list[dict[str, Any]] = self.request(route, body)["answers"]
         return answers
 
-    def _open(self, route: str, body: dict[str, Any] | None) -> Any:
+    @contextmanager
+    def _open(self, route: str, body: dict[str, Any] | None) -> Iterator[http.client.HTTPResponse]:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}{route}", data, self._headers)
+        connection, response = self._answered("GET" if data is None else "POST", route, data)
+        try:
+            yield response
+        finally:
+            self._connections.put_back(connection, response)
+
+    def _answered(
+        self, method: str, route: str, data: bytes | None
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         for number in range(self.retries + 1):
             last = number == self.retries
             try:
-                return urllib.request.urlopen(request, timeout=self.timeout)
-            except urllib.error.HTTPError as error:
-                with error:
-                    if last or error.code not in RETRIED:
-                        raise _server_error(error) from error
-                    wait = error.headers.get("Retry-After", "1")
-            except (urllib.error.URLError, ConnectionError) as error:
+                connection, response = self._connections.request(method, route, data, self._headers)
+            except (OSError, http.client.HTTPException) as error:
                 if last:
                     raise ServerError(
                         f"{self.url} cannot be reached ({error}).", status=0, error_type="Unreachable"
                     ) from error
                 wait = str(0.1 * 2**number)
+            else:
+                if response.status < 400:
+                    return connection, response
+                problem = _server_error(response)
+                self._connections.put_back(connection, response)
+                if last or response.status not in RETRIED:
+                    raise problem
+                wait = response.headers.get("Retry-After", "1")
             time.sleep(_seconds(wait))
         raise AssertionError
 
 
 class AsyncClient:
-    """The methods of `Client` as coroutines: `await client.predict(texts)`. Each call runs in a thread."""
+    """The methods of `Client` as coroutines: `await client.predict(texts)`. Each call runs in a thread.
 
-    def __init__(self, url: str, **options: Any) -> None:
+    concurrency: calls that may be in progress at once; others wait. The other options are those of `Client`.
+    """
+
+    def __init__(self, url: str, *, concurrency: int = 16, **options: Any) -> None:
         self._client = Client(url, **options)
+        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="regard-client")
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._threads.shutdown(wait=False)
+        self._client.close()
+
+    async def _call(self, method: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+        call = functools.partial(method, *arguments, **options)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def predict(self, texts: Sequence[Any], **options: Any) -> list[dict[str, Any]]:
-        return await asyncio.to_thread(self._client.predict, texts, **options)
+        return await self._call(self._client.predict, texts, **options)
 
     async def embed(self, texts: Sequence[str], **options: Any) -> list[list[float]]:
-        return await asyncio.to_thread(self._client.embed, texts, **options)
+        return await self._call(self._client.embed, texts, **options)
 
     async def fill(self, text: str, **options: Any) -> list[list[dict[str, Any]]]:
-        return await asyncio.to_thread(self._client.fill, text, **options)
+        return await self._call(self._client.fill, text, **options)
 
     async def answer(self, question: str, context: str, **options: Any) -> dict[str, Any]:
-        return await asyncio.to_thread(self._client.answer, question, context, **options)
+        return await self._call(self._client.answer, question, context, **options)
 
     async def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
-        return await asyncio.to_thread(self._client.translate, texts, **options)
+        return await self._call(self._client.translate, texts, **options)
 
     async def generate(self, prompt: str, **options: Any) -> str:
-        return await asyncio.to_thread(self._client.generate, prompt, **options)
+        return await self._call(self._client.generate, prompt, **options)
 
     async def tokenize(self, texts: Sequence[str], **options: Any) -> list[dict[str, Any]]:
-        return await asyncio.to_thread(self._client.tokenize, texts, **options)
+        return await self._call(self._client.tokenize, texts, **options)
 
     async def info(self) -> dict[str, Any]:
-        return await asyncio.to_thread(self._client.info)
+        return await self._call(self._client.info)
 
 
 def _seconds(wait: str) -> float:
@@ -159,9 +261,10 @@ def _seconds(wait: str) -> float:
     return min(MAX_WAIT, seconds) * random.SystemRandom().uniform(0.75, 1.25)
 
 
-def _server_error(error: urllib.error.HTTPError) -> ServerError:
+def _server_error(response: http.client.HTTPResponse) -> ServerError:
+    status = response.status
     try:
-        values = json.loads(error.read())
-        return ServerError(values["error"], status=error.code, error_type=values["error_type"])
-    except (ValueError, KeyError, TypeError):
-        return ServerError(f"the server answered {error.code}.", status=error.code, error_type="HTTPError")
+        values = json.loads(response.read())
+        return ServerError(values["error"], status=status, error_type=values["error_type"])
+    except (ValueError, KeyError, TypeError, http.client.HTTPException):
+        return ServerError(f"the server answered {status}.", status=status, error_type="HTTPError")

@@ -38,6 +38,7 @@ class ServeLimits:
     max_queue_tokens: int = 400_000  # per model
     max_header_bytes: int = 16 << 10
     max_connections: int = 1000  # requests in progress; more get 503
+    header_seconds: float = 10.0  # for the headers of a request to arrive
     request_seconds: float = 60.0
     drain_seconds: float = 30.0  # for requests in progress after SIGTERM
     batch_tokens: int = 1024

@@ -56,6 +56,7 @@ class ServeCommand:
     )
     max_header_bytes: Annotated[int, arg(help="Bytes of the headers of a request.")] = 16 << 10
     max_connections: Annotated[int, arg(help="Requests in progress at once; above it requests get status 503.")] = 1000
+    header_seconds: Annotated[float, arg(help="Seconds for the headers of a request to arrive.")] = 10.0
     request_seconds: Annotated[float, arg(help="Seconds that a request may take.")] = 60.0
     drain_seconds: Annotated[float, arg(help="Seconds for the requests in progress after SIGTERM.")] = 30.0
     cache_bytes: Annotated[int, arg(help="Bytes of answers that are stored per model; 0 stores none.")] = 0

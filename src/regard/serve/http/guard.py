@@ -71,7 +71,7 @@ class Guard:
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if size > limits.max_header_bytes:
             raise Refused(
-                413,
+                431,
                 f"the headers have {size:,} bytes, expected at most {limits.max_header_bytes:,}.",
                 "TooLarge",
                 Connection="close",

@@ -15,12 +15,14 @@ import uvicorn
 from regard.errors import InputError
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
+from regard.serve.http.connection import limited_protocol
 from regard.serve.http.guard import LOG, JsonFormatter
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.model_table import ModelTable, named_sources
 from regard.serve.settings import ServeLimits
 
 BACKLOG = 2048  # connections that wait to be accepted
+KEEP_ALIVE_SECONDS = 30  # that a connection stays open between two requests
 
 
 class DrainingServer(uvicorn.Server):
@@ -78,9 +80,9 @@ def run_server(
             access_log=False,
             server_header=False,
             h11_max_incomplete_event_size=limits.max_header_bytes,
-            limit_concurrency=2 * limits.max_connections,  # sockets; requests are limited by the application
             timeout_graceful_shutdown=int(limits.drain_seconds),
-            http="h11",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            http=limited_protocol(max_sockets=2 * limits.max_connections, header_seconds=limits.header_seconds),
             ws="none",
         )
     )
