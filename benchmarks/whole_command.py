@@ -2,10 +2,10 @@
 
     python benchmarks/whole_command.py --data DATA-FOLDER [--sets rte conll sst2 imdb squad] [--start FOLDER]
 
-One process at a time. regard runs with its defaults, first with an empty compile cache ("cold"), then again ("warm"),
-and scores its validation rows after each epoch. The Trainer runs with its usual recipe (sets.py) and evaluates
-nothing: plain, with batches grouped by length, and with batches grouped by length and compiled. `--steps N` stops the
-Trainer after N steps; the remaining steps are then assumed to take as long as the mean step after the first tenth.
+One process at a time. regard runs with its defaults and an empty compile cache ("cold"), with `--warm` once more
+("warm"), and scores its validation rows after each epoch. The Trainer runs with its usual recipe (sets.py) and
+evaluates nothing: plain, with batches grouped by length, and with batches grouped by length and compiled. `--steps N`
+stops it after N steps; the remaining steps are assumed to take as long as the mean step after the first tenth.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["rte", "conll", "sst2", "imdb", "squad"], choices=list(SETS))
     parser.add_argument("--steps", type=int, default=-1, help="stop the Trainer after so many steps")
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS, help="how the Trainer runs")
-    parser.add_argument("--only-regard", action="store_true")
+    parser.add_argument("--warm", action="store_true", help="run regard a second time, with the compile cache filled")
     parser.add_argument("--trainer", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "whole_command.jsonl")
     options = parser.parse_args()
@@ -109,15 +109,15 @@ def main() -> None:
     for name in options.sets:
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"XDG_CACHE_HOME": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
-            rows = {state: regard_row(name, options.data, options.start, environment) for state in ("cold", "warm")}
-            if not options.only_regard:
-                for way in options.ways:
-                    rows[way] = trainer_row(name, options.data, options.start, way, options.steps, dict(environment))
-        for way, row in rows.items():
-            line = json.dumps({"set": name, "way": way, **row})
-            print(line, flush=True)
-            with options.out.open("a") as file:
-                file.write(line + "\n")
+            for way in ["cold", *(["warm"] if options.warm else []), *options.ways]:
+                if way in WAYS:
+                    row = trainer_row(name, options.data, options.start, way, options.steps, environment)
+                else:
+                    row = regard_row(name, options.data, options.start, environment)
+                line = json.dumps({"set": name, "way": way, **row})
+                print(line, flush=True)
+                with options.out.open("a") as file:
+                    file.write(line + "\n")
 
 
 if __name__ == "__main__":
