@@ -69,6 +69,8 @@ class Connections:
 
     def put_back(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         """Keep a connection whose answer was read to its end for the next request; close another."""
+        if response.length == 0:  # read by lines, which does not close it
+            response.close()
         with self._lock:
             if response.isclosed() and not response.will_close and len(self._idle) < MAX_IDLE:
                 self._idle.append(connection)
