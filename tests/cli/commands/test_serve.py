@@ -15,6 +15,7 @@ from tests.cli.helpers import Capture, run
         (("a", "b/a"), 1, 'two models are called "a"'),
         (("a", "--host", "0.0.0.0"), 1, "--api-key-file"),
         (("a", "--api-key-file", "none.txt"), 1, "cannot be read"),
+        (("a", "--look", "--api-key-file", "keys.txt"), 2, "contradict"),
         (("a", "--max-texts", "0"), 1, "--max-texts is 0"),
         (("a", "--port", "70000"), 1, "expected 0 to 65535"),
     ],
@@ -28,6 +29,7 @@ def test_wrong_use(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("keys.txt").write_text("a-long-key\n", encoding="utf-8")
     code, _, err = run(capsys, "serve", *arguments)
     assert code == status
     assert message in err

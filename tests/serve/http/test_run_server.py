@@ -32,7 +32,7 @@ def request(url: str, body: object = None) -> Any:
 @pytest.fixture
 def server(trained: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
     with (tmp_path / "log").open("w") as log:
-        process = start("serve", trained, "--port", 0, "--device", "cpu", "--json", err=log.fileno())
+        process = start("serve", trained, "--port", 0, "--device", "cpu", "--look", "--json", err=log.fileno())
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
@@ -75,6 +75,9 @@ def test_a_server_answers_reloads_and_drains(server: tuple[Any, str], trained: P
     texts = [f"a lovely film {number}" for number in range(20)]
     expected = [answer.json() for answer in regard.load(trained, device="cpu").predict(texts)]
     assert request(f"{url}/predict", {"texts": texts})["answers"] == expected
+    with urllib.request.urlopen(f"{url}/look/", timeout=20) as page:
+        assert b"app.js" in page.read()
+    assert request(f"{url}/look/view/page", {})["models"][0]["name"] == "reviews"
     process.send_signal(signal.SIGHUP)
     results: list[Any] = []
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
@@ -15,12 +16,18 @@ from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json
 from regard.errors import MissingExtra
 
+if TYPE_CHECKING:
+    from regard.look.api import LookApi
+    from regard.serve.http.mounted import Page
+
+LOOK_TEXT = "The cook who burned the soup opened a window."
 HELP = """Answer requests over HTTP with one or several models: classes, entities, answers, vectors, text.
 
 Examples:
   regard serve runs/reviews                                   on http://127.0.0.1:8000, with its routes at /docs
   regard serve minilm runs/reviews --port 8010                two models, chosen by "model" in a request
   regard serve search=minilm reviews=runs/reviews             the same with other names
+  regard serve runs/reviews --look                            with the page that looks inside it at /look
   regard serve minilm --host 0.0.0.0 --api-key-file keys.txt  for other machines, with one API key per line
 
   curl http://127.0.0.1:8000/predict -H 'Content-Type: application/json' -d '{"text": "A warm and funny film."}'
@@ -66,6 +73,9 @@ class ServeCommand:
     in_process: Annotated[
         bool, arg(help="Run the models in the process of the server: less memory, but a crash of a model stops it.")
     ] = False
+    look: Annotated[
+        bool, arg(help="Add the page of `regard look` for the first model at /look; only without API keys.")
+    ] = False
     json: Json = False
 
 
@@ -80,6 +90,7 @@ def run(command: ServeCommand) -> None:
 
     keys = ApiKeys() if command.api_key_file is None else read_api_keys(command.api_key_file)
     check_address(command.host, keys, no_auth=command.no_auth)
+    pages = {"/look": _look_page(command)} if command.look else {}
     limits = ServeLimits(**{name: getattr(command, name) for name in ServeLimits.__dataclass_fields__})
     run_server(
         command.model,
@@ -92,7 +103,35 @@ def run(command: ServeCommand) -> None:
         dtype=command.dtype,
         engine=command.engine,
         worker_process=not command.in_process,
+        pages=pages,
     )
+
+
+def _look_page(command: ServeCommand) -> Page:
+    """The page that looks inside the first model. It loads the model when it is first opened."""
+    if command.api_key_file is not None:
+        raise UsageError("--look and --api-key-file contradict each other: a browser sends no API key. Leave one out.")
+    from regard.serve.http.mounted import PageAnswer
+    from regard.serve.model_table import named_sources
+
+    ((name, source), *_) = named_sources(command.model).items()
+
+    @functools.cache
+    def look_api() -> LookApi:
+        from regard.look.api import LookApi
+        from regard.look.session import LookDefaults, LookSession
+        from regard.predict import load
+
+        model = load(source, device=command.device)
+        return LookApi(LookSession([(name, model)], LookDefaults(LOOK_TEXT, None, None, None), may_write=False))
+
+    def page(method: str, path: str, body: bytes) -> PageAnswer:
+        from regard.look.api import HEADERS
+
+        answer = look_api().handle(method, path, body)
+        return PageAnswer(answer.status, answer.content_type, answer.body, HEADERS)
+
+    return page
 
 
 def _print_address(url: str, *, json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import FastAPI
 
 from regard._version import __version__
@@ -9,6 +11,7 @@ from regard.serve.api_keys import ApiKeys
 from regard.serve.http import routes, status_routes
 from regard.serve.http.guard import Guard
 from regard.serve.http.metrics import ServeMetrics
+from regard.serve.http.mounted import Page, mount_page
 from regard.serve.http.problems import add_handlers
 from regard.serve.model_table import ModelTable
 
@@ -18,14 +21,22 @@ Long texts are split into windows, never cut: every answer has `truncated` and `
 end exclusive. Errors are `{"error": words, "error_type": name}`."""
 
 
-def create_app(table: ModelTable, *, keys: ApiKeys | None = None, metrics: ServeMetrics | None = None) -> FastAPI:
-    """The server as an ASGI application for the models of a table."""
+def create_app(
+    table: ModelTable,
+    *,
+    keys: ApiKeys | None = None,
+    metrics: ServeMetrics | None = None,
+    pages: Mapping[str, Page] | None = None,
+) -> FastAPI:
+    """The server as an ASGI application for the models of a table; `pages` are further ones, by prefix."""
     numbers = metrics or ServeMetrics()
     app = FastAPI(title="regard", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
     app.state.table = table
     app.state.metrics = numbers
     app.include_router(routes.router)
     app.include_router(status_routes.router)
+    for prefix, page in (pages or {}).items():
+        mount_page(app, prefix, page)
     add_handlers(app)
     app.add_middleware(Guard, table=table, keys=keys or ApiKeys(), metrics=numbers)
     return app

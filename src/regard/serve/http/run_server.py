@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import uvicorn
@@ -18,6 +18,7 @@ from regard.serve.http.app import create_app
 from regard.serve.http.connection import limited_protocol
 from regard.serve.http.guard import LOG, JsonFormatter
 from regard.serve.http.metrics import ServeMetrics
+from regard.serve.http.mounted import Page
 from regard.serve.model_table import ModelTable, named_sources
 from regard.serve.settings import ServeLimits
 
@@ -64,6 +65,7 @@ def run_server(
     keys: ApiKeys,
     on_listen: Callable[[str], None],
     worker_process: bool = True,
+    pages: Mapping[str, Page] | None = None,
     **load_options: Any,
 ) -> None:
     """Serve until SIGINT or SIGTERM. `on_listen` receives the address, before the models are loaded."""
@@ -75,7 +77,7 @@ def run_server(
     start_logging()
     server = DrainingServer(
         uvicorn.Config(
-            create_app(table, keys=keys, metrics=metrics),
+            create_app(table, keys=keys, metrics=metrics, pages=pages),
             log_config=None,
             access_log=False,
             server_header=False,
