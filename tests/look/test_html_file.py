@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.look.models import KINDS, TEXT, look_input, session
@@ -37,6 +38,17 @@ def test_every_kind_of_model_fits_in_a_file(kind: str) -> None:
         maps = [key for key in answers if key.startswith("map ")]
         assert maps
         assert all("error" not in answers[key] for key in maps)
+
+
+def test_the_file_says_which_steps_it_holds() -> None:
+    answers = embedded(session_page(session(KINDS["encoder"](), text=TEXT)).html)
+    page: Any = answers[request_key("page", {})]
+    held = page["file"]["steps"]["encoder"]
+    tokens = len(session(KINDS["encoder"]()).read(0, look_input()).tokens)
+    assert [[1, 0, token] in held for token in range(tokens)] == [True] * tokens
+    for layer, head, token in held:
+        key = request_key("steps", {"text": TEXT, "part": "encoder", "layer": layer, "head": head, "token": token})
+        assert "error" not in answers[key]
 
 
 def test_nothing_in_a_text_ends_the_script() -> None:

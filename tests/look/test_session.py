@@ -7,7 +7,8 @@ from tests.look.models import KINDS, look_input, session
 
 from regard.errors import InputError
 from regard.look import session as module
-from regard.look.session import LookSession, describe
+from regard.look.session import LookSession, describe, input_fields
+from regard.predict import Model
 
 
 def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,6 +18,22 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 1)
     look.read(0, look_input("another text"))
     assert look.read(0, look_input()) is not first
+
+
+@pytest.mark.parametrize(
+    ("task", "fields"),
+    [
+        (None, ("text", "second text (optional)")),
+        ("embed", ("text", "second text (optional)")),
+        ("classify", ("text",)),
+        ("tag", ("text",)),
+        ("pair", ("first text", "second text")),
+        ("answer", ("question", "context")),
+    ],
+)
+def test_texts_that_a_model_reads(monkeypatch: pytest.MonkeyPatch, task: str | None, fields: tuple[str, ...]) -> None:
+    monkeypatch.setattr(Model, "task", task)
+    assert input_fields(KINDS["encoder"]()) == fields
 
 
 def test_models_by_number() -> None:

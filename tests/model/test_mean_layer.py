@@ -11,7 +11,7 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.config import PoolConfig
-from regard.model.mean_layer import append_mean_layer, can_average, set_identity_pooler
+from regard.model.mean_layer import append_mean_layer, can_average, ends_with_mean, set_identity_pooler
 from regard.model.network import Network
 from regard.ragged import Ragged
 
@@ -35,6 +35,16 @@ def test_config_and_layers_count_the_new_layer(network: Network) -> None:
     append_mean_layer(network)
     stack: Any = network.encoder
     assert network.config.layers == layers + 1 == len(stack.layers) == stack.depth
+
+
+def test_the_layer_is_recognized_after_training(network: Network) -> None:
+    assert not ends_with_mean(network)
+    append_mean_layer(network)
+    assert ends_with_mean(network)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    assert ends_with_mean(network)
 
 
 def test_the_queries_can_be_trained(network: Network) -> None:

@@ -48,6 +48,8 @@ def print_explanation(explanation: Explanation, *, top: int) -> None:
         print()
         print(f"comprehensiveness {one.comprehensiveness:.3f} (random order {one.random_comprehensiveness:.3f})")
         print(f"sufficiency       {one.sufficiency:.3f} (random order {one.random_sufficiency:.3f})")
+        if one.normalized is not None:
+            print(f"normalized        {one.normalized:.3f} (0: the worst order of words, 1: the best)")
 
 
 def _sum_in_words(explanation: Explanation) -> str:

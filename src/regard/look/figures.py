@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING, Any
 from regard.data.atomic import atomic_path
 from regard.errors import InputError
 from regard.look.heads import check_heads, weight_map
+from regard.model.mean_layer import ends_with_mean
 
 if TYPE_CHECKING:
     from regard.look.reading import AttentionPart
+    from regard.predict.model import Model
 
 COLORS = ("#3b6ea8", "#d9822b", "#3f8f5b", "#c44e3b", "#8461b5", "#8c6239", "#d067a4", "#6d7684", "#a3a12c", "#2f9fb0")
 MAX_TOKENS = 64
 ROW = 0.24  # inches of a token
 FLOOR = 0.02  # smallest weight that is drawn as a line
+
+
+def default_layer(model: Model, part: AttentionPart) -> int:
+    """The last layer, counted from 1; the one before if the last only averages all tokens."""
+    averages = part.name == "encoder" and part.depth > 1 and ends_with_mean(model.network)
+    return part.depth - 1 if averages else part.depth
 
 
 def draw_heads(part: AttentionPart, layer: int, heads: Sequence[int] | None, path: Path) -> None:

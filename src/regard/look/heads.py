@@ -149,6 +149,7 @@ def grid_maps(part: AttentionPart, pixels: int = 48) -> Iterator[WeightMap]:
         for layer in range(1, part.depth + 1):
             yield weight_map(part, layer, pixels=pixels)
         return
+    part.layers[-1]  # all layers in one run of the network
     rows = torch.linspace(0, count - 1, min(pixels * 2, GRID_QUERIES)).long()
     for layer in range(1, part.depth + 1):
         weights_HTS = weight_rows(part, layer, heads, rows.tolist())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -94,6 +94,7 @@ def session_page(session: LookSession, *, progress: OnProgress | None = None) ->
         answers[request_key(name, values)] = _answer(session, name, values)
         if progress is not None:
             progress(Progress("views", done, len(requests)))
+    answers[request_key("page", {})]["file"] = {"steps": _written_steps(requests)}
     return LookPage(_html(answers))
 
 
@@ -141,11 +142,21 @@ def page_requests(session: LookSession) -> Iterator[Request]:
     yield "counterfactuals", text
     for method in methods_for(session.model(0).network):
         yield "explain", text | {"method": method}
+    yield "limits", text
     if len(session.models) > 1:
         yield "difference", text
     if defaults.data is not None:
         for name in JOBS:
             yield "job", {"name": name}
+
+
+def _written_steps(requests: Sequence[Request]) -> dict[str, list[list[int]]]:
+    """The steps in the file by part, each as layer, head and token."""
+    steps: dict[str, list[list[int]]] = {}
+    for name, values in requests:
+        if name == "steps":
+            steps.setdefault(values["part"], []).append([values["layer"], values["head"], values["token"]])
+    return steps
 
 
 def _maps(part: AttentionPart, text: dict[str, Any]) -> Iterator[Request]:

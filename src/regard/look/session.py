@@ -112,6 +112,8 @@ def input_fields(model: Model) -> tuple[str, ...]:
         return ("question", "context")
     if task == "pair":
         return ("first text", "second text")
+    if task not in (None, "embed"):
+        return ("text",)
     if model.config.kind == "encoder" and isinstance(model.config, ModelConfig):
         return ("text", "second text (optional)")
     return ("text",)

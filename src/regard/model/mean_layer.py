@@ -60,6 +60,18 @@ def append_mean_layer(network: Network) -> None:
 
 
 @torch.no_grad()
+def ends_with_mean(network: Network) -> bool:
+    """Whether the last layer of an encoder is such a layer, also after training, which changes the factor little."""
+    if not isinstance(network, Transformer) or network.encoder is None or network.decoder is not None:
+        return False
+    block = network.encoder.layers[-1]
+    if not can_average(network.config) or not isinstance(block, Block):
+        return False
+    weight = block.attention.out.weight
+    return weight.shape[0] == weight.shape[1] and float(weight.diagonal().mean()) > FACTOR / 2
+
+
+@torch.no_grad()
 def _set_mean(block: Block, config: ModelConfig) -> None:
     initialize(block, config)
     width = config.width

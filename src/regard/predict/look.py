@@ -43,7 +43,7 @@ class LookMixin:
             question; a word of the translation or its number; the next word; the word for a mask. By default the
             answer that the model gives.
         steps: points on the path of integrated gradients; as many as are needed if not given.
-        faithfulness: also measure how faithful the explanation is on this text.
+        faithfulness: also measure how faithful the explanation is on this text, between the limits that a search finds.
 
             explanation = model.explain("A warm and funny film.")
             [(word.text, word.score) for word in explanation.top_words(3)]

@@ -29,6 +29,7 @@ Examples:
   regard explain runs/reviews test.csv                                  the most important words of each class
   regard explain runs/reviews test.csv --faithfulness                   every method against random order"""
 
+WORD_ROWS, FAITHFUL_ROWS = 200, 50  # that are read of a file
 DATA_FLAGS = ("split", "format", "columns", "encoding", "max_rows")
 TEXT_FLAGS = ("pair", "target", "steps")
 FILE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".conll", ".txt", ".gz", ".xz")
@@ -72,7 +73,11 @@ class ExplainCommand:
     ] = False
     top: Annotated[int, arg(help="Number of words to list, for each class over a file.", metavar="N")] = 10
     max_rows: Annotated[
-        int | None, arg(help="Over a file: maximum number of rows, a random sample; 200 if not given.", metavar="N")
+        int | None,
+        arg(
+            help="Over a file: maximum number of rows, a random sample; 200 if not given, with --faithfulness 50.",
+            metavar="N",
+        ),
     ] = None
     split: Annotated[str | None, arg(help="Split of a folder with several; test if not given.", metavar="NAME")] = None
     format: FileFormat = None
@@ -144,7 +149,7 @@ def _explain_data(model: Model, command: ExplainCommand) -> None:
     from regard.look.dataset.word_importance import word_importance
 
     reading: dict[str, Any] = {name: getattr(command, name) for name in ("split", "format", "columns", "encoding")}
-    reading["max_rows"] = command.max_rows or 200
+    reading["max_rows"] = command.max_rows or (FAITHFUL_ROWS if command.faithfulness else WORD_ROWS)
     with progress_bar() as progress:
         if command.faithfulness:
             methods = None if command.method is None else [command.method]

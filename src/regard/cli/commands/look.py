@@ -48,7 +48,10 @@ class LookCommand:
     ] = None
     png: Annotated[Path | None, arg(help="Draw the heads of --layer to this file.", metavar="FILE.png")] = None
     svg: Annotated[Path | None, arg(help="The same as SVG, for papers.", metavar="FILE.svg")] = None
-    layer: Annotated[int | None, arg(help="Layer of --png and --svg, counted from 1; the last if not given.")] = None
+    layer: Annotated[
+        int | None,
+        arg(help="Layer of --png and --svg, counted from 1; the last that does not only average if not given."),
+    ] = None
     heads: Annotated[
         tuple[int, ...], arg(help="Heads of --png and --svg, from 0; all if not given.", metavar="N...")
     ] = ()
@@ -92,7 +95,7 @@ def run(command: LookCommand) -> None:
 
 
 def _write(session: LookSession, command: LookCommand) -> None:
-    from regard.look.figures import draw_heads
+    from regard.look.figures import default_layer, draw_heads
     from regard.look.html_file import run_jobs, session_page
     from regard.look.reading import LookInput
 
@@ -100,7 +103,7 @@ def _write(session: LookSession, command: LookCommand) -> None:
     written = [path for path in (command.png, command.svg) if path is not None]
     for path in written:
         part = session.read(0, LookInput(defaults.text, defaults.pair, defaults.target)).part(None)
-        draw_heads(part, command.layer or part.depth, command.heads or None, path)
+        draw_heads(part, command.layer or default_layer(session.model(0), part), command.heads or None, path)
     if command.html is not None:
         with progress_bar() as bar:
             run_jobs(session, progress=bar)

@@ -10,26 +10,32 @@ and of all methods that are measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.data.sources.locate import DataLocation
 from regard.errors import InputError
 from regard.look.dataset.items import read_items
+from regard.look.explain.exclusive import exclusive
 from regard.look.explain.explain import make_scorer, word_scores
 from regard.look.explain.methods import METHODS, find_method, methods_for
 from regard.look.explain.methods.method import MethodOptions
-from regard.look.explain.order_scores import OrderScores, bin_sizes, order_scores, random_orders, word_order
+from regard.look.explain.order_scores import OrderScores, order_scores, random_orders, word_order
+from regard.look.explain.order_search import CachedScorer, normalize, searched_orders
 from regard.look.explain.scorer import Scorer
 from regard.metrics.confidence import Score, bootstrap
 from regard.predict import Model
 from regard.progress import OnProgress, Progress
 
 RANDOM = "random"
+
+
+def no_report() -> None:
+    """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,20 @@ def faithfulness(
     names = [name for name in dict.fromkeys(names) if name != RANDOM]
     items = read_items(model, data, max_rows=max_rows, **reading)
     rows: list[TextScores] = []
-    for number, item in enumerate(items, start=1):
+    steps_of_text = len(names) + 1
+    for number, item in enumerate(items):
         scorer = make_scorer(model, item.text, item.pair)
+        counter = itertools.count(number * steps_of_text + 1)
+
+        def done(counter: Iterator[int] = counter) -> None:
+            if progress is not None:
+                progress(Progress("explanations", next(counter), len(items) * steps_of_text))
+
         if len(scorer.text.erasable_words) > 1:
-            rows.append(measure(scorer, names, MethodOptions(steps, seed), limits=limits))
-        if progress is not None:
-            progress(Progress("texts", number, len(items)))
+            rows.append(measure(scorer, names, MethodOptions(steps, seed), limits=limits, done=done))
+        else:  # nothing to order
+            for _ in range(steps_of_text):
+                done()
     return summarize(rows, scorer.erased_by)
 
 
@@ -111,40 +125,28 @@ class TextScores:
 
     def normalized(self, name: str) -> float | None:
         """From 0 for the worst order to 1 for the best; None if all orders are equal."""
-        if self.limits is None or self.limits[1] - self.limits[0] < 1e-9:
-            return None
-        return (self.methods[name].comprehensiveness - self.limits[0]) / (self.limits[1] - self.limits[0])
+        return normalize(self.methods[name].comprehensiveness, self.limits)
 
 
-def measure(scorer: Scorer, names: Sequence[str], options: MethodOptions, *, limits: bool) -> TextScores:
-    """The scores of the methods on one text."""
-    orders = [
-        word_order(scorer, np.array(word_scores(scorer, METHODS[name].explain(scorer, options)))) for name in names
-    ]
-    searched = [greedy_order(scorer, sign=sign) for sign in (1, -1)] if limits else []
-    chance = random_orders(scorer, seed=options.seed)
-    scores = order_scores(scorer, [*orders, *searched, *chance])
+def measure(
+    scorer: Scorer, names: Sequence[str], options: MethodOptions, *, limits: bool, done: Callable[[], None] = no_report
+) -> TextScores:
+    """The scores of the methods on one text; `done` is called after each method, and at the end."""
+    scorer = CachedScorer.of(scorer)
+    orders = []
+    with exclusive(scorer.network):
+        for name in names:
+            words = word_scores(scorer, METHODS[name].explain(scorer, options))
+            orders.append(word_order(scorer, np.array(words)))
+            done()
+        searched = searched_orders(scorer) if limits else []
+        chance = random_orders(scorer, seed=options.seed)
+        scores = order_scores(scorer, [*orders, *searched, *chance])
+    done()
     methods = dict(zip(names, scores, strict=False))
     methods[RANDOM] = OrderScores(*np.mean(scores[-len(chance) :], axis=0).tolist())
     values = [score.comprehensiveness for score in scores]
     return TextScores(methods, (min(values), max(values)) if limits else None)
-
-
-def greedy_order(scorer: Scorer, *, sign: int) -> NDArray[np.int64]:
-    """An order of words found by search: with sign 1 it lowers the probability as fast as it can, with -1 least.
-
-    At each size of a bin, every word that is left is erased on its own besides those before it, and those that change
-    the probability most come next.
-    """
-    left = list(scorer.text.erasable_words)
-    order: list[int] = []
-    for size in sorted(set(bin_sizes(len(left)))):
-        before = scorer.word_masks(order).any(0)
-        chances = scorer.erased_probabilities(scorer.word_masks(left) | before)
-        ranked = [left[i] for i in np.argsort(sign * chances, kind="stable")]
-        order += ranked[: size - len(order)]
-        left = [word for word in left if word not in set(order)]
-    return np.array([*order, *left], np.int64)
 
 
 def _summary(name: str, rows: Sequence[TextScores]) -> MethodFaithfulness:

@@ -10,10 +10,11 @@ import numpy as np
 from regard.config import BagConfig
 from regard.errors import InputError, setting
 from regard.look.explain.baseline_text import BaselineScorer
+from regard.look.explain.exclusive import exclusive
 from regard.look.explain.explanation import Explanation, WordScore
 from regard.look.explain.methods import METHODS, find_method
 from regard.look.explain.methods.method import Attribution, Method, MethodOptions
-from regard.look.explain.order_scores import text_faithfulness
+from regard.look.explain.order_search import text_faithfulness
 from regard.look.explain.scorer import Scorer
 from regard.look.explain.targets.resolve import resolve_target
 from regard.progress import OnProgress
@@ -35,16 +36,20 @@ def explain(
     target: str | None = None,
     steps: int | None = None,
     faithfulness: bool = False,
+    limits: bool = True,
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Explanation:
     """How much each word of a text contributed to an answer of the model; see `Model.explain`."""
-    scorer = make_scorer(model, text, pair, target)
+    options = MethodOptions(_checked(steps), seed, progress)
     chosen = find_method(default_method(model) if method is None else method, model.network)
-    explanation = explain_scorer(scorer, chosen, MethodOptions(_checked(steps), seed, progress))
-    if faithfulness:
-        words = np.array([word.score for word in explanation.words])
-        explanation = replace(explanation, faithfulness=text_faithfulness(scorer, words, seed=seed))
+    with exclusive(model.network):
+        scorer = make_scorer(model, text, pair, target)
+        explanation = explain_scorer(scorer, chosen, options)
+        if faithfulness:
+            words = np.array([word.score for word in explanation.words])
+            measured = text_faithfulness(scorer, words, options, limits=limits)
+            explanation = replace(explanation, faithfulness=measured)
     return explanation
 
 

@@ -27,12 +27,15 @@ class TextFaithfulness:
     comprehensiveness: mean drop of the probability when the most important words are erased; higher is better.
     sufficiency: mean drop when only the most important words are left; lower is better.
     random: both for words in random order, the mean of several orders.
+    normalized: the comprehensiveness between the worst (0) and the best order (1) of words that a search finds; None
+        if it was not searched, or all orders are equal.
     """
 
     comprehensiveness: float
     sufficiency: float
     random_comprehensiveness: float
     random_sufficiency: float
+    normalized: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.look.explain.explanation import TextFaithfulness
 from regard.look.explain.scorer import Erased, Scorer
 
 BINS = (0.01, 0.05, 0.10, 0.20, 0.50)  # fractions of the words
@@ -58,10 +57,3 @@ def random_orders(scorer: Scorer, *, count: int = RANDOM_ORDERS, seed: int = 0) 
     """Random orders of the erasable words, the same for the same text and seed."""
     generator = np.random.default_rng([seed, *scorer.text.sequences[0].all_ids])
     return [generator.permutation(np.array(scorer.text.erasable_words, np.int64)) for _ in range(count)]
-
-
-def text_faithfulness(scorer: Scorer, words_W: NDArray[np.float64], *, seed: int = 0) -> TextFaithfulness:
-    """The faithfulness of word scores on one text, next to random orders."""
-    own, *others = order_scores(scorer, [word_order(scorer, words_W), *random_orders(scorer, seed=seed)])
-    chance_comprehensiveness, chance_sufficiency = np.mean(others, axis=0).tolist()
-    return TextFaithfulness(*own, chance_comprehensiveness, chance_sufficiency)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from regard.data.batching.sequences import token_batches
 from regard.errors import NotFinite
+from regard.look.explain.exclusive import exclusive
 from regard.look.explain.tokenized import InputSequence, TokenizedText
 from regard.model.attention import AttentionKernel
 from regard.model.network import Network
@@ -251,14 +252,15 @@ def tokens_at_once(device: torch.device, on_cpu: int) -> int:
 @contextmanager
 def for_equal_lengths(network: nn.Module) -> Iterator[None]:
     """Let the attention of a network on a GPU use the kernel for sequences of equal length, which needs no compiler."""
-    before = [(module, module.kernel) for module in network.modules() if isinstance(module, AttentionKernel)]
-    try:
-        for module, _ in before:
-            module.kernel = "grouped"
-        yield
-    finally:
-        for module, kernel in before:
-            module.kernel = kernel
+    with exclusive(network):
+        before = [(module, module.kernel) for module in network.modules() if isinstance(module, AttentionKernel)]
+        try:
+            for module, _ in before:
+                module.kernel = "grouped"
+            yield
+        finally:
+            for module, kernel in before:
+                module.kernel = kernel
 
 
 def embedding_modules(network: Network) -> list[nn.Embedding]:

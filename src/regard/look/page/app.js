@@ -48,7 +48,7 @@ function submit() {
 
 function header() {
   const model = page.models[0];
-  const [first, second] = model.inputs;
+  const [first, second = state.pair ? "second text" : null] = model.inputs;
   const isTarget = second === "target";
   const fields = [field(first, "text", 2)];
   if (second) fields.push(field(isTarget ? "target (empty: the model's translation)" : second, isTarget ? "target" : "pair", 2));

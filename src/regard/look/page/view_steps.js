@@ -15,7 +15,7 @@ export const about = "The arithmetic of one head, with the numbers of this text"
 const MOST_COLUMNS = 120; // tokens that a table has columns for
 const MOST_TOKENS = 600; // tokens that are listed as buttons
 
-export async function render(root, { reading, part, model }) {
+export async function render(root, { page, reading, part, model }) {
   if (!part) {
     root.append(noAttention(model));
     return;
@@ -29,7 +29,14 @@ export async function render(root, { reading, part, model }) {
   root.append(h("div", { class: "bar-of-controls" }, h("div", { class: "grow" }, h("span", { class: "faint small" }, "Token"),
     part.queries.length > MOST_TOKENS ? h("input", { type: "number", min: 0, max: part.queries.length - 1, value: token, "aria-label": "Token", "data-focus": "token number", onchange: (event) => set({ token: Math.max(0, Math.min(part.queries.length - 1, Number(event.target.value) || 0)) }) }) :
       tokenList("Token", part.queries, { chosen: token, choose: (place) => set({ token: place }) })), controls(reading, part, { several: false })));
-  if (isFile) root.append(h("p", { class: "faint small" }, "This file holds the steps of some layers, heads and tokens; regard look shows them all."));
+  if (isFile) {
+    const held = page.file?.steps[part.name] || [];
+    root.append(h("p", { class: "faint small held" }, heldWords(held, part)));
+    if (!held.some(([one, two, three]) => one === state.layer && two === head && three === token)) {
+      root.append(missing(held, part, head, token));
+      return;
+    }
+  }
   let values;
   try {
     values = await request("steps", input({ part: part.name, layer: state.layer, head, token }));
@@ -42,6 +49,27 @@ export async function render(root, { reading, part, model }) {
   root.append(await positionCard(model, token));
   if (!reading.target.length && !isFile) root.append(await changeCard(reading, part, token));
 }
+
+const entry = ([layer, head, token], part) => `layer ${layer}, head ${head}, “${shown(part.queries[token])}”`;
+
+// A page in a file holds one head at every token, every head at one token, and one head of every layer.
+function heldWords(held, part) {
+  if (!held.length) return "This file holds no steps; regard look MODEL shows them.";
+  const layers = held.map(([layer]) => layer);
+  const layer = [...new Set(layers)].sort((one, two) => layers.filter((each) => each === two).length - layers.filter((each) => each === one).length)[0];
+  const tokens = held.filter(([one, two]) => one === layer && two === 0).map(([, , three]) => three);
+  const token = held.find(([one, two]) => one !== layer || two > 0)?.[2] ?? tokens[0];
+  const every = tokens.length === part.queries.length ? "every token" : `the first ${tokens.length} tokens`;
+  return `This file holds the steps of head 0 of layer ${layer} at ${every}, and at “${shown(part.queries[token])}” those of every head of layer ${layer} and of head 0 of every layer. regard look MODEL shows all others.`;
+}
+
+function missing(held, part, head, token) {
+  const near = [...held].sort((one, two) => distance(one, head, token) - distance(two, head, token)).slice(0, 3);
+  return card("Not in this file", null, h("p", {}, `The steps of ${entry([state.layer, head, token], part)} are not in this file. The nearest that are:`),
+    h("div", { class: "tools" }, near.map((each) => h("button", { type: "button", class: "go-to", onclick: () => set({ layer: each[0], heads: [each[1]], token: each[2] }) }, entry(each, part)))));
+}
+
+const distance = ([layer, head, token], wantedHead, wantedToken) => 4 * (token !== wantedToken) + 2 * (layer !== state.layer) + (head !== wantedHead);
 
 function step(heading, formula, shape, ...children) {
   return h("li", { class: "card step" }, h("h2", {}, heading), h("p", { class: "formula" }, h("span", {}, formula), h("span", { class: "faint shape" }, shape)), ...children);

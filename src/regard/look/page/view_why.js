@@ -48,9 +48,13 @@ async function fillIn(root, methods, places, box, { explained, isCurrent, chosen
     if (!isCurrent()) return;
     places[at].replaceWith(methodCard(method, result, method.name === chosen));
     if (!(result instanceof Error)) good.push([method, result]);
-    const rows = summary(good);
+    const rows = summary(good, null);
     if (rows) box.replaceChildren(rows);
   }
+  const searched = await request("limits", input({ aim: state.aim || null })).catch(() => null);
+  if (!isCurrent()) return;
+  const rows = summary(good, searched);
+  if (rows) box.replaceChildren(rows);
   root.dataset.done = "true";
 }
 
@@ -83,15 +87,26 @@ function methodCard(method, result, isDefault) {
   return box;
 }
 
-function summary(results) {
+// The comprehensiveness between the worst order of words (0) and the best one (1) that are known.
+function normalizer(rows, searched) {
+  if (!searched?.limits) return null;
+  const values = rows.map(([, each]) => each.faithfulness.comprehensiveness);
+  const [worst, best] = [Math.min(searched.limits[0], ...values), Math.max(searched.limits[1], ...values)];
+  return best - worst > 1e-9 ? (value) => (value - worst) / (best - worst) : null;
+}
+
+function summary(results, searched) {
   const rows = results.filter(([, each]) => each.faithfulness).sort((one, two) => two[1].faithfulness.comprehensiveness - one[1].faithfulness.comprehensiveness);
   if (!rows.length) return null;
   const random = rows[0][1].faithfulness;
   const largest = Math.max(...rows.map(([, each]) => Math.abs(each.faithfulness.comprehensiveness)), random.random_comprehensiveness, 1e-9);
+  const normalize = normalizer(rows, searched);
   const line = (name, comprehensiveness, sufficiency, top) => h("tr", { "data-row": name }, h("th", { scope: "row" }, name), h("td", { class: "n", "data-value": comprehensiveness }, number(comprehensiveness)), h("td", { class: "wide-bar" }, bar(Math.max(0, comprehensiveness), largest, name === "random order" ? "c3" : "c0")),
-    h("td", { class: "n" }, number(sufficiency)), h("td", { dir: "auto" }, top));
-  return card("Faithfulness on this text", "Comprehensiveness: how far the probability falls when the most important 1, 5, 10, 20 and 50 % of the words are erased (higher is better). Sufficiency: how far it falls when only these are left (lower is better).",
-    table(["method", "comprehensiveness", "", "sufficiency", "top words"], [...rows.map(([method, each]) => line(method.title, each.faithfulness.comprehensiveness, each.faithfulness.sufficiency,
+    h("td", { class: "n" }, number(sufficiency)), normalize ? h("td", { class: "n", "data-normalized": normalize(comprehensiveness) }, number(normalize(comprehensiveness), 2)) : null, h("td", { dir: "auto" }, top));
+  const about = normalize ? " Normalized: between the worst (0) and the best (1) order of words that a search finds." :
+    searched && !searched.limits && searched.words > searched.max_words ? ` Normalized scores are searched for texts of up to ${searched.max_words} words; regard explain --faithfulness has them for longer ones.` : "";
+  return card("Faithfulness on this text", "Comprehensiveness: how far the probability falls when the most important 1, 5, 10, 20 and 50 % of the words are erased (higher is better). Sufficiency: how far it falls when only these are left (lower is better)." + about,
+    table(["method", "comprehensiveness", "", "sufficiency", normalize ? "normalized" : null, "top words"].filter((name) => name !== null), [...rows.map(([method, each]) => line(method.title, each.faithfulness.comprehensiveness, each.faithfulness.sufficiency,
       [...each.words].sort((one, two) => two.score - one.score).slice(0, 3).map((word) => word.text).join(", "))), line("random order", random.random_comprehensiveness, random.random_sufficiency, "")], { class: "sorted" }));
 }
 

@@ -22,6 +22,7 @@ VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "difference": compare.difference,
     "methods": why.methods,
     "explain": why.explain,
+    "limits": why.limits,
     "lens": inside.lens,
     "meaning": inside.meaning,
     "counterfactuals": what_if.counterfactuals,

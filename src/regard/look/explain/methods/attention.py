@@ -16,6 +16,7 @@ from regard.look.explain.methods.method import Attribution, Method, MethodOption
 from regard.look.explain.scorer import Scorer, Variant, VariantBatch
 from regard.look.explain.tokenized import InputSequence
 from regard.model import hooks as taps
+from regard.model.mean_layer import ends_with_mean
 from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
@@ -37,7 +38,11 @@ def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
 
 
 def last_weights(scorer: Scorer, sequence: InputSequence) -> Tensor:
-    """(T, S) weights of the last layer, the mean of its heads; of a translation those of the source tokens."""
+    """(T, S) weights of the last layer, the mean of its heads; of a translation those of the source tokens.
+
+    A last layer that averages all tokens (see `regard.model.mean_layer`) has nearly equal weights: they are multiplied
+    by those of the layer before.
+    """
     network = scorer.network
     variant = Variant(sequence.ids, sequence.segments, sequence.decoder_ids, scorer.target.positions)
     batch = VariantBatch.of([variant], scorer.device)
@@ -45,9 +50,10 @@ def last_weights(scorer: Scorer, sequence: InputSequence) -> Tensor:
         assert batch.decoder is not None
         return network.alignment(batch.tokens, batch.decoder)[0]
     cross = batch.decoder is not None
-    layers = taps.attention(network, batch.tokens, layers=[-1], cross=cross, target=batch.decoder)
-    ((weights_HTS,),) = layers.values()
-    return weights_HTS.float().mean(0)
+    last = [-2, -1] if ends_with_mean(network) and network.main.depth > 1 else [-1]
+    layers = taps.attention(network, batch.tokens, layers=last, cross=cross, target=batch.decoder)
+    means = [weights_HTS.float().mean(0) for (weights_HTS,) in layers.values()]
+    return means[0] if len(means) == 1 else means[1] @ means[0]
 
 
 METHOD = Method("attention", "attention of the last layer", explain, why_not, signed=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.look.explain.explanation import ExplainedTarget
 from regard.look.explain.targets.classes import tokenize
 from regard.look.explain.targets.target import Target
@@ -72,16 +72,28 @@ def _span(answer: TagAnswer, task: Tag, text: str, target: str | None) -> tuple[
         first = text.split()[0]
         return text.index(first), text.index(first) + len(first), task.names[0]
     words, _, label = target.partition("=")
-    if words not in text:
-        raise InputError(f'target "{words}" is not in the text. Give words of the text, or WORDS=TAG.')
+    kinds = sorted({name.partition("-")[2] or name for name in task.names}) if task.iob else list(task.names)
+    if not words or words not in text:
+        raise InputError(_no_words(words, kinds, answer, text))
     start = text.index(words)
     end = start + len(words)
-    kinds = sorted({name.partition("-")[2] or name for name in task.names}) if task.iob else list(task.names)
     if label and label not in kinds and label not in task.names:
         raise InputError(f'"{label}" is not a tag of this model.{did_you_mean(label, kinds)}')
     if not label:
         label = next((one.label for one in predicted if one.start < end and one.end > start), task.names[0])
     return start, end, label
+
+
+def _no_words(words: str, kinds: Sequence[str], answer: TagAnswer, text: str) -> str:
+    """Why a target names no words of the text, and what to write."""
+    spans = answer.entities if isinstance(answer, EntitiesAnswer) else getattr(answer, "words", ())
+    example = spans[0].text if spans else text.split()[0]
+    if words in kinds:
+        return f'target "{words}" is a tag. Say of which words: {setting("target", f"{example}={words}")}.'
+    return (
+        f'target "{words}" is not in the text. Give words of the text, such as "{example}", or words and a tag: '
+        f'"{example}={kinds[0]}". The tags are {", ".join(kinds)}.'
+    )
 
 
 def _tags(task: Tag, label: str, count: int) -> list[str]:
