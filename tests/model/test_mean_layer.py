@@ -43,7 +43,7 @@ def test_the_layer_is_recognized_after_training(network: Network) -> None:
     assert ends_with_mean(network)
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter += 0.05 * torch.randn_like(parameter)
+            parameter.add_(torch.randn_like(parameter), alpha=0.05)
     assert ends_with_mean(network)
 
 

@@ -34,7 +34,7 @@ def test_a_cached_scorer_computes_each_text_once(monkeypatch: pytest.MonkeyPatch
     scorer = scorer_of(TEXT)
     masks = scorer.word_masks([0, 1, 2, 1])
     expected = scorer.erased_values(masks)
-    cached = CachedScorer.of(scorer)
+    cached = CachedScorer.wrap(scorer)
     assert np.allclose(cached.erased_values(masks), expected, atol=1e-6)
     assert len(cached.known) == 3
     monkeypatch.setattr(Scorer, "erased_values", None)

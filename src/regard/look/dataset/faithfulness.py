@@ -132,7 +132,7 @@ def measure(
     scorer: Scorer, names: Sequence[str], options: MethodOptions, *, limits: bool, done: Callable[[], None] = no_report
 ) -> TextScores:
     """The scores of the methods on one text; `done` is called after each method, and at the end."""
-    scorer = CachedScorer.of(scorer)
+    scorer = CachedScorer.wrap(scorer)
     orders = []
     with exclusive(scorer.network):
         for name in names:

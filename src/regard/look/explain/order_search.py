@@ -28,7 +28,7 @@ class CachedScorer(Scorer):
     known: dict[bytes, Tensor] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, scorer: Scorer) -> Self:
+    def wrap(cls, scorer: Scorer) -> Self:
         own = {one.name: getattr(scorer, one.name) for one in fields(Scorer)}
         return cls(**own, inner=scorer)
 
@@ -81,11 +81,13 @@ def text_faithfulness(
     scorer: Scorer, words_W: NDArray[np.float64], options: MethodOptions, *, limits: bool = True
 ) -> TextFaithfulness:
     """The faithfulness of word scores on one text, next to random orders, and to the limits that a search finds."""
-    scorer = CachedScorer.of(scorer)
+    scorer = CachedScorer.wrap(scorer)
     searched = searched_orders(scorer, options) if limits else []
     chance = random_orders(scorer, seed=options.seed)
     own, *others = order_scores(scorer, [word_order(scorer, words_W), *searched, *chance])
     values = [one.comprehensiveness for one in (own, *others)]
-    random = np.mean(others[-len(chance) :], axis=0).tolist()
+    random_comprehensiveness, random_sufficiency = np.mean(others[-len(chance) :], axis=0).tolist()
     limit_values = (min(values), max(values)) if limits else None
-    return TextFaithfulness(*own, *random, normalize(own.comprehensiveness, limit_values))
+    return TextFaithfulness(
+        *own, random_comprehensiveness, random_sufficiency, normalize(own.comprehensiveness, limit_values)
+    )

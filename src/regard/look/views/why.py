@@ -53,7 +53,7 @@ def limits(session: LookSession, fields: Fields) -> dict[str, Any]:
         words = len(scorer.text.erasable_words)
         if not 1 < words <= MAX_SEARCHED:
             return {"limits": None, "words": words, "max_words": MAX_SEARCHED}
-        cached = CachedScorer.of(scorer)
+        cached = CachedScorer.wrap(scorer)
         scores = order_scores(cached, searched_orders(cached))
     values = [one.comprehensiveness for one in scores]
     return {"limits": [min(values), max(values)], "words": words, "max_words": MAX_SEARCHED}

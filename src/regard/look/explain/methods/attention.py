@@ -50,7 +50,7 @@ def last_weights(scorer: Scorer, sequence: InputSequence) -> Tensor:
         assert batch.decoder is not None
         return network.alignment(batch.tokens, batch.decoder)[0]
     cross = batch.decoder is not None
-    last = [-2, -1] if ends_with_mean(network) and network.main.depth > 1 else [-1]
+    last = [-2, -1] if ends_with_mean(network) and network.config.layers > 1 else [-1]
     layers = taps.attention(network, batch.tokens, layers=last, cross=cross, target=batch.decoder)
     means = [weights_HTS.float().mean(0) for (weights_HTS,) in layers.values()]
     return means[0] if len(means) == 1 else means[1] @ means[0]
