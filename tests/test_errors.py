@@ -47,7 +47,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
     result = set()
     for name, kind in get_type_hints(settings).items():
         if dataclasses.is_dataclass(kind):
-            result |= flags_of(kind, "" if name == "settings" else f"{name}.")
+            result |= flags_of(kind, "" if name == "settings" else f"{prefix}{name}.")
         else:
             result.add(f"{prefix}{name}")
     return result
@@ -70,7 +70,7 @@ def marked() -> list[tuple[str, str]]:
 
 def test_every_marked_name_is_a_flag() -> None:
     assert marked()
-    assert [(file, name) for file, name in marked() if name not in FLAGS and name != "lora"] == []
+    assert [(file, name) for file, name in marked() if name not in FLAGS and name not in ("lora", "model")] == []
 
 
 # A value that is out of range for each setting of a training. Choices and types are the parser's own, below.
@@ -107,6 +107,16 @@ BAD = {
     "lora.rank": "-1",
     "lora.alpha": "0",
     "lora.dropout": "1",
+    "model.layers": "0",
+    "model.decoder_layers": "0",
+    "model.width": "0",
+    "model.ffn_width": "-1",
+    "model.max_tokens": "0",
+    "model.activation": "wavy",
+    "model.attention.heads": "0",
+    "model.attention.kv_heads": "-2",
+    "model.attention.head_width": "0",
+    "model.attention.window": "-1",
     "device": "xpu",
     "log_to": "paper",
 }
@@ -119,6 +129,8 @@ FREE = {
     "explainable",
 }  # any text, or true and false
 CHOICES = {"schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"}
+CHOICES |= {f"model.{name}" for name in ("positions", "norm", "norm_first", "cell")}
+CHOICES |= {"model.attention.score", "model.attention.select"}
 
 
 def test_every_setting_of_a_training_is_in_the_table() -> None:

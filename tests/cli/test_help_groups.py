@@ -48,7 +48,7 @@ def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureF
     """A new flag belongs in `regard.cli.help_groups.GROUPS`."""
     assert cli.main([name, "--help"]) == 0
     boxes = sections(capsys.readouterr().out)
-    flags = {title: re.findall(r"^ +--([a-z][\w.-]*)", box, re.MULTILINE) for title, box in boxes.items()}
+    flags = {title: re.findall(r"^ {1,4}--([a-z][\w.-]*)", box, re.MULTILINE) for title, box in boxes.items()}
     own = [title for title in GROUPS if name == "train" or title != "Selection"]
     assert list(flags) == ["positional arguments", "options", *(f"{title} options" for title in own)]
     shown = [flag for one in flags.values() for flag in one]

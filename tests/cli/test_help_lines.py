@@ -15,6 +15,7 @@ from regard.cli.unknown_flags import _names
 from regard.data.formats.registry import format_names
 from regard.data.records import all_roles, record_type_names
 from regard.tasks import TASKS
+from regard.training.from_scratch.model_settings import ModelSettings
 from regard.training.pretrain import LABEL_SETTINGS
 from regard.training.settings import Lora, Settings
 
@@ -43,7 +44,8 @@ def test_settings_in_the_docs_are_the_help_lines(capsys: pytest.CaptureFixture[s
     help_text = " ".join(capsys.readouterr().out.split())
     page = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `--([\w.-]+)[^|`]*` \| ([^|]+) \| (.+) \|$", page.split("## Settings")[1], re.MULTILINE)
-    settings = {field.name for field in fields(Settings)} - {"lora"} | {f"lora.{field.name}" for field in fields(Lora)}
+    settings = {field.name for field in fields(Settings)} - {"lora", "model"}
+    settings |= {f"lora.{field.name}" for field in fields(Lora)} | {f"model.{name}" for name in _names(ModelSettings)}
     order = [name.replace("_", "-") for names in GROUPS.values() for name in names if name in settings]
     assert [flag for flag, _, _ in rows] == order
     for flag, default, meaning in rows:
@@ -66,8 +68,10 @@ def test_page_of_a_command_names_its_flags(name: str) -> None:
 
 def flag_default(flag: str) -> object:
     name = flag.replace("-", "_")
-    settings = Settings()
-    return getattr(settings.lora, name.removeprefix("lora.")) if name.startswith("lora.") else getattr(settings, name)
+    value: object = Settings()
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def test_words_after_two_dashes_are_no_flags(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ SENTENCES = [
 
 CORPUS = "\n".join(SENTENCES * 4) + "\n\n" + "\n".join(SENTENCES[:4] * 6)
 
-SIZES = {"wordpiece": 200, "bpe": 420, "unigram": 90, "char": 62}
+SIZES = {"wordpiece": 200, "bpe": 420, "unigram": 90, "char": 62, "word": 90}
 
 TEXTS = [
     *SENTENCES,

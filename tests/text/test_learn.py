@@ -26,9 +26,10 @@ from regard.text.tokenizer import Tokenizer
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_tokens_and_sizes(kind: str) -> None:
     result = trained(kind)
-    assert result.size == SIZES[kind] or kind == "char"
+    assert result.size == SIZES[kind] or kind in ("char", "word")
     bert = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
-    roles = {"wordpiece": bert, "char": bert, "bpe": {"bos": 0, "eos": 0}, "unigram": {"pad": 0, "eos": 1, "unk": 2}}
+    other = {"bpe": {"bos": 0, "eos": 0}, "unigram": {"pad": 0, "eos": 1, "unk": 2}}
+    roles = {**dict.fromkeys(("wordpiece", "char", "word"), bert), **other}
     assert result.special == roles[kind]
     frames: dict[str, Any] = {"bpe": ((), ()), "unigram": ((), (1,))}
     assert result.surrounding_ids == frames.get(kind, ((2,), (3,)))
@@ -114,6 +115,8 @@ def check_slice(kind: str, piece: str, part: str) -> None:
     """The characters of the text that the offsets show are those the piece stands for."""
     if kind == "char":
         assert piece == part
+    elif kind == "word":
+        assert piece == unicodedata.normalize("NFC", part)
     elif kind == "wordpiece":
         assert piece.removeprefix("##") == "".join(
             c for c in unicodedata.normalize("NFD", part).lower() if unicodedata.category(c) not in ("Mn", "Cc", "Cf")
@@ -169,7 +172,7 @@ def test_unusable_files(tmp_path: Path, kind: str, content: bytes | None, messag
     ("options", "message"),
     [
         ({"kind": "wordpeice"}, 'Did you mean "wordpiece"'),
-        ({"kind": "sentences"}, "Choose one of: bpe, char, unigram, wordpiece"),
+        ({"kind": "sentences"}, "Choose one of: bpe, char, unigram, word, wordpiece"),
         ({"size": 0}, "size is 0, expected at least 1"),
         (
             {"size": 20},

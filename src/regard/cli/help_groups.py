@@ -20,6 +20,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from regard.training.from_scratch.model_settings import ModelSettings
 from regard.training.settings import Lora
 
 # Flags by the title of their group, for all commands. A flag without a group is listed first, with --help.
@@ -30,6 +31,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Model": (
         *("start", "preset", "tokenizer", "vocabularies", "objective", "head_init", "pooling", "dropout", "freeze"),
+    ),
+    "Network from scratch": (
+        *("model.layers", "model.decoder_layers", "model.width", "model.ffn_width", "model.positions"),
+        *("model.max_tokens", "model.activation", "model.norm", "model.norm_first", "model.cell"),
+        *("model.attention.heads", "model.attention.kv_heads", "model.attention.head_width", "model.attention.score"),
+        *("model.attention.select", "model.attention.window"),
     ),
     "LoRA": ("lora.rank", "lora.alpha", "lora.dropout"),
     "Optimization": (
@@ -44,7 +51,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("explain_defaults", "print_config"),
     ),
 }
-DESCRIPTIONS = {"LoRA": Lora.__doc__}
+DESCRIPTIONS = {"LoRA": Lora.__doc__, "Network from scratch": ModelSettings.__doc__}
 POSITIONAL = get_args(Positional[str])[1]  # markers that the types add
 SUPPRESS = get_args(Suppress[str])[1]
 OMIT_PREFIXES = get_args(OmitArgPrefixes[str])[1]

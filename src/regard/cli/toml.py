@@ -63,12 +63,17 @@ def read_config(path: Path, command: type) -> dict[str, Any]:
 
 def format_config(values: Mapping[str, Any]) -> str:
     """Settings as TOML, which `read_config` reads. What is None is left out; a dict becomes a table at the end."""
-    plain = {name: value for name, value in values.items() if value is not None and not isinstance(value, Mapping)}
+    return "\n".join(_lines(values, ""))
+
+
+def _lines(values: Mapping[str, Any], prefix: str) -> list[str]:
     tables = {name: value for name, value in values.items() if isinstance(value, Mapping)}
-    lines = [f"{name} = {_toml(value)}" for name, value in plain.items()]
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None and name not in tables]
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
-    return "\n".join(lines)
+        inside = _lines(table, f"{prefix}{name}.")
+        if inside:
+            lines += ["", f"[{prefix}{name}]", *inside]
+    return lines
 
 
 def _toml(value: Any) -> str:
@@ -109,7 +114,7 @@ def _check_names(words_given: Mapping[str, Any], command_fields: set[str]) -> No
     settings = {field.name for field in fields(Settings)}
     for name in words_given:
         plain = name.replace("-", "_")
-        if plain in settings or plain.startswith("lora.") or plain in OLD_NAMES:
+        if plain in settings or plain.startswith(("lora.", "model.")) or plain in OLD_NAMES:
             continue
         near = get_close_matches(plain, [*command_fields, *settings, *OLD_NAMES], n=1)
         if near and near[0] in command_fields:

@@ -32,7 +32,7 @@ from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 from regard.training.load_data import Where
 from regard.training.output.metrics_log import OnTrainingEvent
-from regard.training.settings import Settings, TrainSettings
+from regard.training.settings import FineTuneSettings, Settings
 
 LOCKED = "Wait until it has ended, stop it, or name another folder with --out."
 SHOWN = 5  # candidates in the message that none holds the floor
@@ -68,7 +68,7 @@ def compress(
     overwrite: bool = False,
     progress: OnProgress | None = None,
     training: OnTrainingEvent | None = None,
-    **settings: Unpack[TrainSettings],
+    **settings: Unpack[FineTuneSettings],
 ) -> Compression:
     """Find the fastest model that keeps `floor` of the score of a trained model, and write it as a folder.
 

@@ -1,4 +1,4 @@
-"""Learn a vocabulary from text: WordPiece, byte-level BPE, Unigram, or single characters.
+"""Learn a vocabulary from text: WordPiece, byte-level BPE, Unigram, whole words, or single characters.
 
 Words are counted first, in limited memory (`word_counts`). The modules in `vocabularies` then learn from the counts.
 The result is reproducible: the same text always gives the same token ids.
@@ -18,7 +18,7 @@ from regard.errors import InputError, did_you_mean, pluralize, setting
 from regard.progress import OnProgress
 from regard.text.text_files import read_chunks, split_chunks
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabularies import bpe, characters, unigram, wordpiece
+from regard.text.vocabularies import bpe, characters, unigram, wordpiece, words
 from regard.text.vocabularies.common import NoText, VocabularySettings
 from regard.text.word_counts import WordCounter
 
@@ -35,6 +35,7 @@ WORD_METHODS = {
     "wordpiece": WordMethod(wordpiece.new_backend, wordpiece.learn, keep_spaces=False),
     "bpe": WordMethod(bpe.new_backend, bpe.learn, keep_spaces=True),
     "unigram": WordMethod(unigram.new_backend, unigram.learn, keep_spaces=False),
+    "word": WordMethod(words.new_backend, words.learn, keep_spaces=False),
 }
 KINDS = (*WORD_METHODS, "char")
 
@@ -54,10 +55,10 @@ def train_tokenizer(
     """Learn a tokenizer from text files (plain, .gz or .xz) of any size.
 
     files: text files, or one path.
-    kind: "wordpiece" (BERT), "bpe" (byte-level, GPT-2), "unigram" (T5) or "char".
+    kind: "wordpiece" (BERT), "bpe" (byte-level, GPT-2), "unigram" (T5), "word" (whole words) or "char".
     size: tokens of the vocabulary, including special tokens.
     lowercase: convert texts to lowercase (default: only for wordpiece).
-    alphabet: maximum number of characters in the vocabulary; rarer ones are unknown. Not used for bpe.
+    alphabet: maximum number of characters in the vocabulary; rarer ones are unknown. Not used for bpe and word.
     max_words: maximum number of distinct words in memory; above it rare words are dropped, with a warning.
     encoding: encoding of the files (default: detected from their bytes).
     special_tokens: for bpe: those of "gpt2" (default), "t5", "roberta" or "bert"; the last two have a mask token.
@@ -146,7 +147,7 @@ def _warn(counter: WordCounter, tokenizer: Tokenizer, settings: VocabularySettin
             f"{counter.dropped / counter.total:.1%} of the text. Raise max_words to keep them; this takes more memory.",
             stacklevel=4,
         )
-    if tokenizer.size < settings.size:
+    if tokenizer.size < settings.size and settings.kind != "word":  # which has all words of a small text
         warnings.warn(
             f"the text gives {pluralize(tokenizer.size, 'token')}, not the requested {settings.size:,}. "
             "Give more text, or a smaller size.",

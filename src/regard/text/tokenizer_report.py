@@ -94,8 +94,10 @@ def _example(texts: list[str]) -> str:
 
 def _kind(tokenizer: Tokenizer) -> str:
     """The kind of vocabulary; "char" for whole words of one character each."""
-    is_char = tokenizer.kind == "wordlevel" and all(len(token) == 1 for token in _ordinary_tokens(tokenizer))
-    return "char" if is_char else tokenizer.kind
+    if tokenizer.kind != "wordlevel":
+        return tokenizer.kind
+    is_char = all(len(token) == 1 for token in _ordinary_tokens(tokenizer))
+    return "char" if is_char else "word"
 
 
 def _ordinary_tokens(tokenizer: Tokenizer) -> list[str]:

@@ -37,6 +37,7 @@ from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 from regard.text.vocabularies.common import VocabularyTooSmall
 from regard.training.defaults import default_head_init
+from regard.training.from_scratch.model_settings import ModelSettings, changed_settings, config_changes
 from regard.training.settings import Settings
 
 EXAMPLES = "T5, BART, Marian"
@@ -85,23 +86,27 @@ def initial_model(
     head_init: str = "auto",
     pooling: str = "auto",
     rows: int = 0,
+    model: ModelSettings | None = None,
 ) -> InitialModel:
     """A network with the heads of the task, and its tokenizer.
 
     For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
     one from `targets` if these have a separate vocabulary; with `bpe` it is a BPE vocabulary. `prefix` is stored in
     config.json. The caller's random state is not preserved: new heads are initialized from `seed`. `head_init` and
-    `pooling`: see `Settings`; "auto" depends on the number of `rows`.
+    `pooling`: see `Settings`; "auto" depends on the number of `rows`. `model`: what differs from the preset.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
     _check_head_settings(task, preset, head_init, pooling)
     if preset is not None:
-        _check_network(task, preset, from_preset(preset, weights=False))
+        changes = config_changes(preset, model or ModelSettings())
+        _check_network(task, preset, from_preset(preset, weights=False, **changes))
         loaded = (
             open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets, bpe=bpe)
         )
-        checkpoint = build_from_preset(task, preset, loaded, seed=seed, separate_vocabularies=targets is not None)
+        checkpoint = build_from_preset(
+            task, preset, loaded, seed=seed, separate_vocabularies=targets is not None, changes=changes
+        )
     else:
         folder = find_folder(start or "minilm")
         _check_own_tokenizer(folder, tokenizer, targets)
@@ -304,10 +309,16 @@ def new_heads(checkpoint: Checkpoint) -> list[str]:
 
 
 def build_from_preset(
-    task: Task, name: str, tokenizer: Tokenizer, *, seed: int, separate_vocabularies: bool
+    task: Task,
+    name: str,
+    tokenizer: Tokenizer,
+    *,
+    seed: int,
+    separate_vocabularies: bool,
+    changes: Mapping[str, Any] | None = None,
 ) -> Checkpoint:
     """A randomly initialized network for this tokenizer, or for the two of a translation model."""
-    sizes: dict[str, Any] = {"vocabulary": tokenizer.size}
+    sizes: dict[str, Any] = {**(changes or {}), "vocabulary": tokenizer.size}
     if separate_vocabularies and tokenizer.target is None:
         raise InputError(
             f"separate vocabularies were requested, but the tokenizer has none for the other language "
@@ -331,9 +342,24 @@ def _check_two_vocabularies(name: str) -> None:
         )
 
 
-def preset_config(preset: str | None) -> Config | None:
+def preset_config(preset: str | None, model: ModelSettings | None = None) -> Config | None:
     """The config of a network that is trained from scratch; None for fine-tuning."""
-    return None if preset is None else from_preset(preset, weights=False).config
+    if preset is None:
+        return None
+    return from_preset(preset, weights=False, **config_changes(preset, model or ModelSettings())).config
+
+
+def check_model_settings(preset: str | None, model: ModelSettings) -> None:
+    """Raise InputError if settings of a network trained from scratch have no effect, or do not fit the preset."""
+    if preset is not None and preset not in BASELINES:
+        config_changes(preset, model)
+        return
+    what = "the network to start from is trained already" if preset is None else f"{preset} is a baseline"
+    for name in changed_settings(model):
+        raise InputError(
+            f"{setting(f'model.{name}')} was given, but {what} and cannot be changed. Train a network from scratch "
+            f"with {setting('preset', 'bert-mini')}, or leave it out."
+        )
 
 
 def _check_network(task: Task, name: str | Path, checkpoint: Checkpoint) -> None:

@@ -21,6 +21,7 @@ from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import fit
 from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING
+from regard.training.from_scratch.model_settings import ModelSettings
 from regard.training.initial_model import new_heads
 from regard.training.job import TrainingJob
 from regard.training.output.curves import import_in_background
@@ -178,6 +179,8 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
 def resume_settings(settings: Settings) -> dict[str, Any]:
     """The settings that a resumption must share, as JSON has them."""
     values = {name: value for name, value in asdict(settings).items() if name not in FREE_SETTINGS}
+    if settings.model == ModelSettings():
+        del values["model"]  # so that runs of versions without these settings resume
     readable: dict[str, Any] = json.loads(json.dumps(values))
     return readable
 

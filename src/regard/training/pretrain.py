@@ -26,7 +26,7 @@ from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import DataSize
 from regard.training.engine.schedule import warmup_steps
-from regard.training.initial_model import InitialModel, initial_model, new_heads
+from regard.training.initial_model import InitialModel, check_model_settings, initial_model, new_heads
 from regard.training.job import TrainingJob
 from regard.training.load_text import TextData, TextFiles, check_objective, load_text, text_tokenizer
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -88,6 +88,7 @@ def pretrain(
     """
     user_settings = _pretraining_settings(settings, preset)
     _check_model(objective, preset, start, tokenizer)
+    check_model_settings(preset, user_settings.model)
     device = pick_device(user_settings.device)
     text_folder = Path(store or f"{out}.corpus").expanduser()
     text_files = TextFiles(files, dev, objective, text_folder, encoding=encoding, overwrite=overwrite)
@@ -181,6 +182,7 @@ def _initial_model(
         texts=(),
         seed=user_settings.seed,
         dropout=user_settings.dropout,
+        model=user_settings.model,
     )
     check_objective(model.checkpoint.family, model.checkpoint.config, objective)
     return model

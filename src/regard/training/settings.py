@@ -6,12 +6,13 @@ import difflib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from regard.errors import InputError, did_you_mean, setting
+from regard.training.from_scratch.model_settings import ModelSettings, updated
 
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 FRACTION = "a fraction from 0 up to but not including 1"  # in messages
@@ -173,6 +174,7 @@ class Settings:
     tensorboard: bool = False  # Also write TensorBoard events.
     log_to: tuple[str, ...] = ()  # Tools to log to as well: tensorboard, wandb, mlflow.
     fsdp: bool = False  # Shard weights and optimizer state over all GPUs (FSDP2).
+    model: ModelSettings = field(default_factory=ModelSettings)
 
     def __post_init__(self) -> None:
         self._at_least("epochs", 0.0, above=True)
@@ -200,6 +202,7 @@ class Settings:
                 choices = ", ".join(TRACKERS)
                 raise InputError(f'{setting("log_to")} is "{name}", expected a tool to log to: {choices}.')
         self.lora.check()
+        self.model.check()
 
     def _at_least(self, name: str, minimum: float, *, above: bool = False) -> None:
         value = getattr(self, name)
@@ -211,26 +214,29 @@ class Settings:
 
     @classmethod
     def of(cls, overrides: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
-        """Settings by name; names of the Trainer are accepted, and LoRA settings as `lora.rank` or as a dict."""
+        """Settings by name, nested ones as `lora.rank` or as a dict; names of the Trainer are accepted."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {}
         lora = dict(vars((start or cls()).lora))
+        model = (start or cls()).model
         for name, value in overrides.items():
             ours = _ours(name, known)
             if ours is None:
                 continue
             if ours == "lora" or ours.startswith("lora."):
                 lora |= _lora(ours, value)
+            elif ours == "model" or ours.startswith("model."):
+                model = updated(model, ours.partition(".")[2], value, _typed, "model")
             else:
                 values[ours] = _typed(cls, ours, trainer_value(ours, value))
         try:
-            return replace(start or cls(), **values, lora=Lora(**lora))
+            return replace(start or cls(), **values, lora=Lora(**lora), model=model)
         except TypeError as error:
             raise InputError(f"the settings cannot be used: {error}.") from error
 
 
-class TrainSettings(TypedDict, total=False):
-    """The fields of `Settings` as keyword arguments of `regard.train` and `regard.pretrain`."""
+class FineTuneSettings(TypedDict, total=False):
+    """The fields of `Settings` as keyword arguments, without those of a network that is trained from scratch."""
 
     epochs: float | None
     steps: int | None
@@ -278,6 +284,12 @@ class TrainSettings(TypedDict, total=False):
     tensorboard: bool
     log_to: Sequence[str]
     fsdp: bool
+
+
+class TrainSettings(FineTuneSettings, total=False):
+    """The fields of `Settings` as keyword arguments of `regard.train` and `regard.pretrain`."""
+
+    model: ModelSettings | Mapping[str, Any]
 
 
 def trainer_value(name: str, value: Any) -> Any:
@@ -334,7 +346,7 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
 def _ours(name: str, known: set[str]) -> str | None:
     """The name of a setting here; None, with a warning, for a setting of the Trainer that is not needed."""
     plain = name.replace("-", "_")
-    if plain in known or plain.startswith("lora."):
+    if plain in known or plain.startswith(("lora.", "model.")):
         return plain
     if plain in OLD_NAMES:
         warnings.warn(f'"{name}" is called "{OLD_NAMES[plain]}" here.', UserWarning, stacklevel=3)

@@ -46,6 +46,7 @@ from regard.training.initial_model import (
     InitialModel,
     baseline_model,
     check_baseline,
+    check_model_settings,
     check_preset,
     initial_model,
     preset_config,
@@ -109,6 +110,7 @@ def train(
     """
     user_settings = Settings.of(settings)
     check_preset(preset)
+    check_model_settings(preset, user_settings.model)
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     reading: dict[str, Any] = {
@@ -194,7 +196,7 @@ def _training_inputs(
     baseline = BASELINES.get(preset or "")
     if baseline is not None:
         check_baseline(baseline, data.task, user_settings, start=start, tokenizer=tokenizer)
-    recipe = task_class(data.task).recipe(None if baseline else preset_config(preset), len(data.train))
+    recipe = _preset_recipe(data, None if baseline else preset, user_settings)
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
@@ -225,6 +227,11 @@ def _training_inputs(
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
         distillation=distillation,
     )
+
+
+def _preset_recipe(data: LabeledData, preset: str | None, settings: Settings) -> Recipe:
+    """The defaults of the task for a network that is trained from scratch, or for fine-tuning."""
+    return task_class(data.task).recipe(preset_config(preset, settings.model), len(data.train))
 
 
 def _model_and_settings(
@@ -314,6 +321,7 @@ def _initial_model(
         head_init=settings.head_init,
         pooling=settings.pooling,
         rows=len(data.train) + (len(data.dev) if data.split_off else 0),
+        model=settings.model,
     )
 
 

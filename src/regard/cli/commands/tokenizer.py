@@ -35,8 +35,11 @@ class TokenizerCommand:
     ]
     out: Annotated[Path, arg(help="Folder to write; transformers' AutoTokenizer opens it.", metavar="DIR")]
     kind: Annotated[
-        Literal["wordpiece", "bpe", "unigram", "char"],
-        arg(help="Kind: WordPiece as in BERT, byte-level BPE as in GPT-2, Unigram as in T5, or single characters."),
+        Literal["wordpiece", "bpe", "unigram", "word", "char"],
+        arg(
+            help="Kind: WordPiece as in BERT, byte-level BPE as in GPT-2, Unigram as in T5, whole words for toy texts, "
+            "or single characters."
+        ),
     ] = "wordpiece"
     size: Annotated[int, arg(help="Vocabulary size, special tokens included.")] = 16_000
     special_tokens: Annotated[
@@ -44,7 +47,7 @@ class TokenizerCommand:
         arg(help="Special tokens of --kind bpe: GPT-2 (default), T5 (translation), or, with a mask, RoBERTa or BERT."),
     ] = None
     lowercase: Annotated[bool, arg(help="Lowercase all text; the default for wordpiece.")] = False
-    cased: Annotated[bool, arg(help="Keep uppercase letters; the default for bpe, unigram and char.")] = False
+    cased: Annotated[bool, arg(help="Keep uppercase letters; the default for all other kinds.")] = False
     alphabet: Annotated[
         int, arg(help="Maximum number of distinct characters; rarer ones become the unknown token.")
     ] = 1000

@@ -27,7 +27,7 @@ MAX_CHARACTERS = 12_000_000  # of distinct words given to a trainer, which then 
 class VocabularySettings:
     """What to learn.
 
-    kind: wordpiece, bpe, unigram or char.
+    kind: wordpiece, bpe, unigram, word or char.
     size: tokens, including special tokens.
     lowercase: convert texts to lowercase.
     alphabet: maximum number of characters in the vocabulary.
@@ -118,11 +118,11 @@ def check_size(settings: VocabularySettings, needed: int, *, alphabet: int, spec
     """Raise VocabularyTooSmall if the size is below `needed`."""
     if settings.size >= needed:
         return
-    unit = "bytes" if settings.kind == "bpe" else "characters"
+    unit = {"bpe": "bytes", "word": "words"}.get(settings.kind, "characters")
     inside = ""
     if settings.kind == "wordpiece":
         inside = f", {needed - alphabet - specials} of them also inside words (##)"
-    fix = "" if settings.kind == "bpe" else ", or reduce the number of characters with alphabet"
+    fix = "" if settings.kind in ("bpe", "word") else ", or reduce the number of characters with alphabet"
     raise VocabularyTooSmall(
         f"size {settings.size} is too small for {specials} special tokens and {alphabet} {unit}{inside}. "
         f"Give a size of at least {needed}, better several times as much{fix}.",
