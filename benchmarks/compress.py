@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--sets", nargs="+", default=list(TEACHERS))
+    parser.add_argument("--families", nargs="+", help="presets of the stage parity, such as tiny-bert")
     parser.add_argument("--rows", type=int, default=None, help="training and held-out rows of each set")
     parser.add_argument("--minutes", type=float, default=8.5, help="no set is begun in the last two of them")
     parser.add_argument("--rounds", type=int, default=15)
@@ -181,7 +182,7 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 def parity(options: argparse.Namespace) -> None:
     """ONNX files of every family and head on random weights; the largest difference must be below 1e-4."""
     worst = 0.0
-    for name in (name for name in PRESETS if name.startswith("tiny-")):
+    for name in (name for name in options.families or PRESETS if name.startswith("tiny-")):
         config = preset(name).config
         if not isinstance(config, ModelConfig):
             continue

@@ -76,8 +76,6 @@ def recorded_engine(folder: Path | None) -> dict[str, Any]:
 
 
 def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]) -> Engine:
-    from regard.export.int8_linear import int8_network
-
     support = int8_support()
     if support == "none":
         pack_weights(network)
@@ -85,6 +83,12 @@ def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]
         return Engine("torch", network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
     if folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime():
         return _onnx_engine(network, folder, INT8_FILE, "onnx int8")
+    return _torch_int8_engine(network, support, exclude)
+
+
+def _torch_int8_engine(network: Network, support: str, exclude: Collection[str]) -> Engine:
+    from regard.export.int8_linear import int8_network
+
     try:
         copied = int8_network(network, reduce_range=support == "reduced", exclude=exclude)
     except InputError:

@@ -6,8 +6,7 @@ In plain terms, it works as follows:
 2. The second layer of each feed-forward part also gets a scale per token, since some tokens have far larger numbers
    there than the others.
 3. ONNX Runtime's dynamic quantization rounds the weights, with a scale per output channel, and embedding tables.
-4. GELU is computed with tanh (`FastGelu` of ONNX Runtime), which is several times as fast as with the error function
-   and differs by less than what the rounding changes.
+4. GELU and norms are replaced by faster operations; see fast_operations.py.
 
 Norms, softmax and heads stay in fp32.
 """
@@ -27,13 +26,13 @@ import numpy as np
 from torch import Tensor
 
 from regard.device import int8_support
+from regard.export.fast_operations import use_fast_gelu, use_fast_norms
 
 if TYPE_CHECKING:
     import onnx
 
 PER_TOKEN = ".feedforward.down"  # layers whose tokens get a scale each
 LAST_AXIS, TINY = "regard.last_axis", "regard.tiny"  # constants
-MICROSOFT = "com.microsoft"  # domain of operations of ONNX Runtime
 WEIGHT = re.compile(r"(?:^|\.)((?:encoder|decoder)\.layers\..+)\.weight")
 
 
@@ -85,7 +84,8 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
     finally:
         between.unlink(missing_ok=True)
     quantized = onnx.load(str(target))
-    _use_fast_gelu(quantized)
+    use_fast_gelu(quantized)
+    use_fast_norms(quantized)
     onnx.save(quantized, str(target))
 
 
@@ -132,47 +132,13 @@ def _scaled_product(node: onnx.NodeProto, inverse: str, *, per_token: bool) -> l
         helper.make_node("Abs", [f"{name}_smoothed"], [f"{name}_abs"], f"{name}_abs"),
         helper.make_node("ReduceMax", [f"{name}_abs", LAST_AXIS], [f"{name}_largest"], f"{name}_largest", keepdims=1),
         helper.make_node("Add", [f"{name}_largest", TINY], [f"{name}_scale"], f"{name}_scale"),
-        helper.make_node("Div", [f"{name}_smoothed", f"{name}_scale"], [f"{name}_scaled"], f"{name}_scaled"),
+        helper.make_node("Reciprocal", [f"{name}_scale"], [f"{name}_factor"], f"{name}_factor"),
+        helper.make_node("Mul", [f"{name}_smoothed", f"{name}_factor"], [f"{name}_scaled"], f"{name}_scaled"),
     ]
     node.input[0] = f"{name}_scaled"
     node.output[0] = f"{name}_product"
     last = helper.make_node("Mul", [f"{name}_product", f"{name}_scale"], [product], f"{name}_rescale")
     return [*nodes, node, last]
-
-
-def _use_fast_gelu(model: onnx.ModelProto) -> None:
-    """Replace x * 0.5 * (1 + erf(x / sqrt 2)) by one operation."""
-    from onnx import helper
-
-    graph = model.graph
-    makers = {output: node for node in graph.node for output in node.output}
-    readers: dict[str, list[onnx.NodeProto]] = {}
-    for node in graph.node:
-        for name in node.input:
-            readers.setdefault(name, []).append(node)
-    replaced: dict[str, onnx.NodeProto | None] = {}
-    for node in [node for node in graph.node if node.op_type == "Erf"]:
-        chain = [makers.get(node.input[0]), node]
-        for expected in ("Add", "Mul", "Mul"):
-            following = readers.get(chain[-1].output[0], []) if chain[-1] is not None else []
-            chain.append(following[0] if len(following) == 1 and following[0].op_type == expected else None)
-        divided, last = chain[0], chain[-1]
-        if divided is None or divided.op_type != "Div" or last is None or divided.input[0] not in last.input:
-            continue  # some other use of the error function
-        name = f"{node.name}_gelu"
-        replaced |= dict.fromkeys((one.name for one in chain if one is not None), None)
-        replaced[last.name] = helper.make_node("FastGelu", [divided.input[0]], [last.output[0]], name, domain=MICROSOFT)
-    if not replaced:
-        return
-    nodes = [replaced.get(node.name, node) for node in graph.node]
-    copied = [type(node).FromString(node.SerializeToString()) for node in nodes if node is not None]
-    del graph.node[:]
-    graph.node.extend(copied)
-    used = {name for node in copied for name in node.input}
-    for tensor in [tensor for tensor in graph.initializer if tensor.name not in used]:
-        graph.initializer.remove(tensor)
-    if MICROSOFT not in {item.domain for item in model.opset_import}:
-        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
 def _layer_of(weight: str) -> str | None:
