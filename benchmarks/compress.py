@@ -5,14 +5,15 @@
     python benchmarks/compress.py parity                               # ONNX files of every family and head, 5 minutes
     python benchmarks/compress.py teachers DATA-FOLDER --out runs      # fine-tune minilm, on a GPU, 4 minutes
     python benchmarks/compress.py scores DATA-FOLDER --out runs        # what int8 loses, two cores, 15 minutes
-    python benchmarks/compress.py students DATA-FOLDER --out runs      # train students (GPU) and measure them (CPU)
+    python benchmarks/compress.py students DATA-FOLDER --out runs      # teachers and students on a GPU, 9 minutes
+    python benchmarks/compress.py search DATA-FOLDER --out runs        # regard compress on each set, 20 minutes each
     python benchmarks/compress.py floor --out runs                     # 20 repetitions from stored rows, a minute
 
 DATA-FOLDER holds sst2, imdb, ag_news, conll2003 and squad. Half of the held-out rows are validation rows, half test
 rows. Every result is printed as a line of JSON and added to benchmarks/results/compress.jsonl. Without the package
 sentence-transformers, or its ONNX export, the parts that need it are left out. If the variable OUT names a folder, the
-results and small files with the trained models (see packed.py) are written there too; a set whose files are missing is
-left out.
+results and small files with the trained models (see packed.py) are written there; a set whose files are missing is left
+out.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import torch
 from common import lengths, median_times
 from packed import pack
 from sets import SETS
+from students import train_students
 
 import regard
 from regard.checkpoint.families import PRESETS, preset
@@ -76,7 +78,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--floor", type=float, default=0.99)
-    parser.add_argument("--time", default="20m", help="time of each set in the stage students")
+    parser.add_argument("--time", default="20m", help="time of each set in the stage search")
     parser.add_argument("--methods", nargs="+", default=["int8", "layers", "static", "ngram"])
     STAGES[parser.parse_args().stage](parser.parse_args())
 
@@ -85,9 +87,8 @@ def keep(**values: Any) -> None:
     """Print a result and add it to the file of all."""
     line = json.dumps({**values, "machine": platform.machine(), "threads": torch.get_num_threads()})
     print(line, flush=True)
-    for path in (RESULTS, *([OUT / RESULTS.name] if OUT else [])):
-        with path.open("a") as file:
-            file.write(line + "\n")
+    with (OUT / RESULTS.name if OUT else RESULTS).open("a") as file:
+        file.write(line + "\n")
 
 
 def engines() -> dict[str, regard.Model]:
@@ -264,7 +265,12 @@ def scores(options: argparse.Namespace) -> None:
 
 
 def students(options: argparse.Namespace) -> None:
-    """Students of each teacher: score kept, speed and parameters beside the teacher's."""
+    """Small students of each teacher, all trained at once on a GPU."""
+    train_students(options, held_out, keep)
+
+
+def search(options: argparse.Namespace) -> None:
+    """All candidates of `regard compress`: score kept, speed and parameters beside the teacher's."""
     for name in options.sets:
         rows = held_out(name, options.data)
         started = time.monotonic()
@@ -284,11 +290,11 @@ def students(options: argparse.Namespace) -> None:
         teacher = result.teacher
         for one in (teacher, *result.candidates):
             if one.error is not None:
-                keep(stage="students", set=name, model=one.name, error=one.error)
+                keep(stage="search", set=name, model=one.name, error=one.error)
                 continue
             part = one.scores[result.metric].value / teacher.scores[result.metric].value
             keep(
-                stage="students",
+                stage="search",
                 set=name,
                 model=one.name,
                 metric=result.metric,
@@ -299,7 +305,7 @@ def students(options: argparse.Namespace) -> None:
                 ms=one.latency_ms,
                 train_seconds=one.train_seconds,
             )
-        keep(stage="students", set=name, chosen=result.chosen, seconds=round(time.monotonic() - started))
+        keep(stage="search", set=name, chosen=result.chosen, seconds=round(time.monotonic() - started))
 
 
 def floor(options: argparse.Namespace) -> None:
@@ -311,7 +317,7 @@ def floor(options: argparse.Namespace) -> None:
         folder = options.out / f"{name}-small.compress" / "candidates"
         features = {path.parent.name: _stored(path) for path in sorted(folder.glob("*/rows.npz"))}
         if "teacher" not in features:
-            print(f"{name}: no stored rows in {folder}; run the stage students first")
+            print(f"{name}: no stored rows in {folder}; run the stage students or search first")
             continue
         teacher = regard.load(options.out / name, device="cpu")
         like = empty_table(task_for(teacher.checkpoint, teacher.folder).meter())
@@ -357,6 +363,7 @@ STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "teachers": teachers,
     "scores": scores,
     "students": students,
+    "search": search,
     "floor": floor,
 }
 

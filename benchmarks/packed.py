@@ -30,8 +30,14 @@ SCALE, START = "|scale", "|start"  # ends of the names of a tensor's scales and 
 LARGE = 10_000
 
 
+def pack_half(folder: Path, file: Path) -> None:
+    """Write a model folder as one file, with its weights in fp16."""
+    weights = safetensors.torch.load_file(folder / WEIGHTS)
+    _write(folder, file, {name: tensor.half() for name, tensor in weights.items()})
+
+
 def pack(folder: Path, file: Path) -> None:
-    """Write a model folder as one file."""
+    """Write a fine-tuned minilm as one file."""
     base = _base()
     tensors: dict[str, Tensor] = {}
     for name, tensor in safetensors.torch.load_file(folder / WEIGHTS).items():
@@ -46,6 +52,10 @@ def pack(folder: Path, file: Path) -> None:
         scale = difference.abs().amax(1, keepdim=True) / (TABLE_LEVELS if len(tensor) > TABLE_ROWS else LEVELS)
         tensors[name] = (difference / scale.clamp(min=1e-20)).round().to(torch.int8)
         tensors[f"{name}{SCALE}"] = scale
+    _write(folder, file, tensors)
+
+
+def _write(folder: Path, file: Path, tensors: dict[str, Tensor]) -> None:
     part = file.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for name in FILES:
@@ -69,7 +79,7 @@ def unpack(file: Path, folder: Path) -> None:
         if not name.endswith((SCALE, START)):
             scale, start = tensors.get(f"{name}{SCALE}"), tensors.get(f"{name}{START}")
             start = base.get(_plain(name)) if start is None else start.float()
-            weights[name] = tensor if scale is None or start is None else start + tensor.float() * scale
+            weights[name] = tensor.float() if scale is None or start is None else start + tensor.float() * scale
     safetensors.torch.save_file(weights, folder / WEIGHTS, {"format": "pt"})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from regard.compression.more_rows import can_use, read_unlabeled, variants, with_more_rows
 from regard.compression.teacher import Teacher
-from regard.data.records import ClassifyRecord, PairRecord
+from regard.data.records import ClassifyRecord, PairRecord, TagRecord
 from regard.errors import InputError
 from regard.training.load_data import LabeledData
 
@@ -29,9 +29,19 @@ def test_unlabeled_texts_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "texts.txt"
     file.write_text("a text\n\nanother one\n")
     assert [record.texts[0][1] for record in read_unlabeled(file, "classify")] == ["a text", "another one"]
-    with pytest.raises(InputError, match="is for the task classify; this model is for tag"):
-        read_unlabeled(file, "tag")
-    assert (can_use("pair"), can_use("tag")) == (True, False)
+    assert [record.tokens for record in read_unlabeled(file, "tag") if isinstance(record, TagRecord)] == [
+        ("a", "text"),
+        ("another", "one"),
+    ]
+    with pytest.raises(InputError, match="is for the tasks classify and tag; this model is for pair"):
+        read_unlabeled(file, "pair")
+    assert (can_use("pair"), can_use("tag"), can_use("answer")) == (True, True, False)
+
+
+def test_variants_of_tagged_rows() -> None:
+    made = variants([TagRecord.from_tokens(["one", "two", "three"], ["O", "B-A", "O"])], count=5)
+    assert all(isinstance(record, TagRecord) and record.tags is None for record in made)
+    assert {word for record in made for word in getattr(record, "tokens", ())} <= {"one", "two", "three"}
 
 
 def test_the_teacher_labels_more_rows(teacher: Teacher, labeled: LabeledData) -> None:

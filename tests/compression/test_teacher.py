@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from tests.predict.models import word_tokenizer
 
+import regard
 from regard.compression.teacher import Teacher
-from regard.data.batching.examples import TEACHER
-from regard.data.records import ClassifyRecord
+from regard.data.batching.examples import TEACHER, Examples
+from regard.data.records import ClassifyRecord, Record, TagRecord
+from regard.predict.load import load
+from regard.predict.model_task import task_for
 from regard.training.load_data import LabeledData
 
 
@@ -60,3 +63,32 @@ def test_the_teacher_labels_rows(teacher: Teacher, tmp_path: Path) -> None:
 def test_labels_are_those_of_predict(teacher: Teacher, text: str) -> None:
     (record,) = teacher.label([ClassifyRecord(text)])
     assert getattr(record, "label", None) == teacher.model.predict([text])[0].json()["label"]
+
+
+def test_tags_of_words_for_another_tokenizer(tmp_path: Path) -> None:
+    tags = {"soup": "B-FOOD", "film": "O", "day": "O"}
+    words = [["soup", "film"], ["day", "soup", "day"], ["film", "day"]] * 4
+    rows: list[Record] = [TagRecord.from_tokens(row, [tags[word] for word in row]) for row in words]
+    columns = [{"tokens": row, "tags": [tags[word] for word in row]} for row in words]
+    regard.train(columns, preset="tiny-bert", out=tmp_path / "model", steps=2, device="cpu", dev_fraction=0)
+    model = load(tmp_path / "model", device="cpu")
+    teacher = Teacher(model, task_for(model.checkpoint, model.folder), tmp_path / "cache")
+    (labeled,) = teacher.label([TagRecord.from_tokens(["soup", "day"], None)])
+    assert isinstance(labeled, TagRecord)
+    assert set(labeled.tags or ()) <= {"O", "B-FOOD"}
+    examples = teacher.task.examples(rows, model.preprocessing(), labeled=True)
+    same = teacher.soft_targets(teacher.task, examples, rows).by_token[TEACHER]
+    with mock.patch.object(Teacher, "_own_examples", return_value=doubled(examples)):
+        other = teacher.soft_targets(teacher.task, examples, rows).by_token[TEACHER]
+    assert np.array_equal(np.isnan(same), np.isnan(other))
+    assert other.shape == same.shape
+
+
+def doubled(examples: Examples) -> Examples:
+    """Every token twice, as if the tokenizer cut words in two; the second one begins no word."""
+    words = np.repeat(examples.by_token["word"], 2)
+    words[1::2] = -1
+    by_token = {name: np.repeat(values, 2) for name, values in examples.by_token.items()} | {"word": words}
+    bounds, ids = examples.bounds * 2, np.repeat(examples.ids, 2)
+    segments = None if examples.segments is None else np.repeat(examples.segments, 2)
+    return dataclasses.replace(examples, ids=ids, bounds=bounds, segments=segments, by_token=by_token)

@@ -50,6 +50,7 @@ class CandidateSpec:
     exclude: tuple[str, ...] = ()
     shape: Shape | None = None
     trim: bool = False
+    max_tokens: int | None = None  # of a trimmed vocabulary
     preset: str | None = None
 
     @property
@@ -144,7 +145,9 @@ class Workshop:
             self.importance = measure_importance(model.network, self.teacher.task, rows, model.preprocessing())
         checkpoint, tokenizer = shrink(model.checkpoint, shape, self.importance), model.require_tokenizer()
         if candidate.trim:
-            checkpoint, tokenizer = trim_vocabulary(checkpoint, tokenizer, texts_of(self.data.train))
+            checkpoint, tokenizer = trim_vocabulary(
+                checkpoint, tokenizer, texts_of(self.data.train), max_tokens=candidate.max_tokens
+            )
         write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
         return layers
 
@@ -197,7 +200,7 @@ def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[
     if "half" in methods and isinstance(network, Transformer):
         candidates.append(CandidateSpec("bf16", "weights in bf16", "dtype", dtype="bf16"))
     if "layers" in methods and can_shrink(model.checkpoint):
-        candidates += _students(model)
+        candidates += _students(model, task)
     for name in ("static", "ngram"):
         if name in methods and task in BASELINES[name].tasks and not (name == "static" and not has_blocks):
             about = BASELINES[name].from_model("the teacher") if name == "static" else name
@@ -205,7 +208,7 @@ def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[
     return candidates
 
 
-def _students(model: Model) -> list[CandidateSpec]:
+def _students(model: Model, task: str) -> list[CandidateSpec]:
     """Fewer layers, pruned units, and a narrow student; each also in int8."""
     config = model.config
     assert isinstance(config, ModelConfig)
@@ -224,7 +227,17 @@ def _students(model: Model) -> list[CandidateSpec]:
     results += _with_int8(CandidateSpec("pruned", "half of the feed-forward units, distilled", "student", shape=pruned))
     small = Shape(max(config.layers // 2, 1), narrow, max(config.ffn_width // 2, 1))
     about = f"{small.layers} layers of width {narrow}{', smaller vocabulary' if trims else ''}, distilled"
-    return results + _with_int8(CandidateSpec("small", about, "student", shape=small, trim=trims))
+    limit = max_vocabulary(small, config) if task in ANY_TOKENIZER else None
+    return results + _with_int8(
+        CandidateSpec("small", about, "student", shape=small, trim=trims, max_tokens=limit if trims else None)
+    )
+
+
+def max_vocabulary(shape: Shape, config: ModelConfig) -> int:
+    """The size of a vocabulary with which a small student has at most `SMALL` parameters."""
+    blocks = shape.layers * shape.width * (4 * shape.width + 2 * shape.ffn_width + 13)
+    places = config.max_tokens or 0
+    return max((SMALL - blocks) // shape.width - places - shape.width, FEWEST_TOKENS)
 
 
 def _with_int8(candidate: CandidateSpec) -> list[CandidateSpec]:
@@ -246,4 +259,7 @@ def check_methods(names: Sequence[str]) -> None:
             raise InputError(f'the method "{name}" is not known; expected some of: {", ".join(METHODS)}.')
 
 
+SMALL = 5_000_000  # parameters of a small student
+FEWEST_TOKENS = 4_000
+ANY_TOKENIZER = ("classify", "pair", "tag")  # tasks whose students may cut words in other places than the teacher
 METHODS = ("int8", "half", "layers", "static", "ngram")

@@ -7,12 +7,12 @@ of other training texts. Their labels may differ from those of the original; the
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from regard.compression.teacher import Teacher
 from regard.data.readers import read
-from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record
+from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord
 from regard.errors import InputError, setting
 from regard.training.load_data import LabeledData, Where, fingerprint
 
@@ -24,15 +24,18 @@ BATCH = 1024
 
 def can_use(task: str) -> bool:
     """Whether the teacher can label rows for this task as the data has them."""
-    return task in ("classify", "pair")
+    return task in ("classify", "pair", "tag")
 
 
 def read_unlabeled(unlabeled: Where, task: str) -> list[Record]:
     """Texts without labels as records."""
-    if task != "classify":
-        raise InputError(f"{setting('unlabeled')} is for the task classify; this model is for {task}. Leave it out.")
+    makers: dict[str, Callable[[str], Record]] = {"classify": ClassifyRecord, "tag": TagRecord.from_text}
+    if task not in makers:
+        raise InputError(
+            f"{setting('unlabeled')} is for the tasks {' and '.join(makers)}; this model is for {task}. Leave it out."
+        )
     texts = (record.text for record in read(unlabeled, task="text") if isinstance(record, DocumentRecord))
-    records: list[Record] = [ClassifyRecord(text) for text in texts if text.strip()]
+    records = [makers[task](text) for text in texts if text.strip()]
     if not records:
         raise InputError(f"{setting('unlabeled')} holds no texts; expected one per line, or a text column.")
     return records
@@ -52,17 +55,21 @@ def variants(records: Sequence[Record], *, count: int, seed: int = 0) -> list[Re
         elif isinstance(record, PairRecord):
             first, second = (_changed(text, words, chooser) for text in (record.first, record.second))
             results.append(PairRecord(first, second))
+        elif isinstance(record, TagRecord):
+            results.append(TagRecord.from_tokens(_changed_words(record.tokens, words, chooser), None))
     return results
 
 
 def _changed(text: str, words: Sequence[str], chooser: random.Random) -> str:
     own = text.split()
-    if not own:
-        return text
+    return " ".join(_changed_words(own, words, chooser)) if own else text
+
+
+def _changed_words(own: Sequence[str], words: Sequence[str], chooser: random.Random) -> list[str]:
     size = max(1, round(len(own) * chooser.uniform(SHORTEST, 1)))
     start = chooser.randrange(len(own) - size + 1)
     part = own[start : start + size]
-    return " ".join(chooser.choice(words) if chooser.random() < REPLACED else word for word in part)
+    return [chooser.choice(words) if chooser.random() < REPLACED else word for word in part]
 
 
 def with_more_rows(data: LabeledData, teacher: Teacher, unlabeled: Sequence[Record]) -> LabeledData:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,17 @@ from torch import Tensor
 from regard.data.atomic import atomic_path
 from regard.data.batching.examples import TEACHER, Examples
 from regard.data.batching.sequences import token_batches
-from regard.data.records import ClassifyRecord, PairRecord, Record
+from regard.data.records import ClassifyRecord, PairRecord, Record, TagRecord
 from regard.errors import InputError
 from regard.predict.batch.files import model_digest
 from regard.predict.model import Model
 from regard.progress import OnProgress, Progress
 from regard.tasks.classify import Classify, LabelAnswer, LabelsAnswer, NumberAnswer
+from regard.tasks.tag import TagAnswer
 from regard.tasks.task import Task
 
 BATCH_TOKENS = 8192
+WORD = "word"  # numbers of tagged words by token, at the first token of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +46,18 @@ class Teacher:
     def soft_targets(self, task: Task, examples: Examples, records: Sequence[Record]) -> Examples:
         """The examples with the teacher's log-probabilities (or logits) for each of their positions.
 
-        A student with another tokenizer gets those of whole texts; that is possible for classification only.
+        A student with another tokenizer gets those of whole texts or words; that is possible for classification and
+        tagging only.
         """
         own = self._own_examples(task, records)
         values = self._stored_positions(task, own)
         if not np.array_equal(own.bounds, examples.bounds):  # ids may differ: of a smaller vocabulary
-            if not isinstance(task, Classify):
+            if isinstance(task, Classify):
+                values = _mean_by_record(values, own, len(records))[examples.owners]
+            elif WORD in own.by_token and WORD in examples.by_token:
+                values = _by_word(values, own, examples)
+            else:
                 raise InputError(f"a student for {task.name} needs the tokenizer of its teacher, but has another one.")
-            values = _mean_by_record(values, own, len(records))[examples.owners]
         if len(values) == len(examples):
             return replace(examples, by_sequence={**examples.by_sequence, TEACHER: values})
         return replace(examples, by_token={**examples.by_token, TEACHER: values})
@@ -114,6 +120,10 @@ class Teacher:
         """Records without labels, with the labels that the teacher predicts."""
         labeled: list[Record] = []
         for record, answer in zip(records, self.model.predict(list(records)), strict=True):
+            if isinstance(record, TagRecord):
+                assert isinstance(answer, TagAnswer)
+                labeled.append(replace(record, tags=answer.tags))
+                continue
             assert isinstance(record, ClassifyRecord | PairRecord)
             if isinstance(answer, LabelAnswer):
                 labeled.append(replace(record, label=answer.label))
@@ -130,3 +140,21 @@ def _mean_by_record(values: NDArray[Any], examples: Examples, records: int) -> N
     np.add.at(sums, examples.owners, values)
     counts = np.bincount(examples.owners, minlength=records).reshape(-1, *(1,) * (values.ndim - 1))
     return (sums / counts).astype(np.float32)
+
+
+def _by_word(values: NDArray[Any], own: Examples, examples: Examples) -> NDArray[Any]:
+    """The values of each word, at the first tokens of the words in other sequences; NaN elsewhere."""
+    rows = {key: row for row, key in _words(own)}
+    result = np.full((len(examples.ids), *values.shape[1:]), np.nan, np.float32)
+    for row, key in _words(examples):
+        if key in rows:
+            result[row] = values[rows[key]]
+    return result
+
+
+def _words(examples: Examples) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The position of the first token of each word, with the number of its record and its number."""
+    owners = np.repeat(examples.owners, examples.lengths)
+    words = examples.by_token[WORD]
+    for row in np.flatnonzero(words >= 0).tolist():
+        yield row, (int(owners[row]), int(words[row]))

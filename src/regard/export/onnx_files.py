@@ -22,7 +22,7 @@ from regard.model.network import Network
 from regard.model.transformer import Transformer
 
 OPSET = 18
-TOLERANCE = 1e-3  # largest accepted difference to torch, relative to the largest output
+TOLERANCE = 1e-4  # largest accepted difference to torch, relative to the largest output
 FOLDER = "onnx"
 QUANTIZED = "_quantized"
 

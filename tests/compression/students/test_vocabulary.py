@@ -30,6 +30,9 @@ def test_the_same_vectors_with_fewer_rows() -> None:
     assert torch.allclose(checkpoint.network.read(Ragged.of([ids])), before, atol=1e-5)
     assert trimmed.decode(ids) == tokenizer.decode(tokenizer.encode(text).ids)
     assert teacher_ids(tokenizer, trimmed)[torch.tensor(ids)].tolist() == list(tokenizer.encode(text).ids)
+    fewer = trim_vocabulary(load("minilm", device="cpu").checkpoint, tokenizer, [text], max_tokens=200)[1]
+    assert fewer.size == 200
+    assert fewer.decode(fewer.encode(f"{text} again").ids) == f"{text} again"
     other = trimmed.encode("a marvellous story").ids
     assert max(other) < trimmed.size
     assert trimmed.special["unk"] not in other

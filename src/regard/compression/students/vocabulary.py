@@ -27,9 +27,12 @@ def can_trim(tokenizer: Tokenizer, checkpoint: Checkpoint) -> bool:
 
 
 def trim_vocabulary(
-    checkpoint: Checkpoint, tokenizer: Tokenizer, texts: Iterable[str], *, min_count: int = 1
+    checkpoint: Checkpoint, tokenizer: Tokenizer, texts: Iterable[str], *, max_tokens: int | None = None
 ) -> tuple[Checkpoint, Tokenizer]:
-    """The network and the tokenizer with the tokens that occur in the texts, special tokens and single characters."""
+    """The network and the tokenizer with the tokens that occur in the texts, special tokens and single characters.
+
+    max_tokens: keep at most so many, special tokens, single ASCII characters and those that occur most often.
+    """
     counts: Counter[int] = Counter()
     stream = iter(texts)
     while chunk := list(islice(stream, CHUNK)):
@@ -39,11 +42,13 @@ def trim_vocabulary(
     vocabulary: dict[str, int] = content["model"]["vocab"]
     special = {item["content"] for item in content.get("added_tokens", ())}
     prefix = content["model"].get("continuing_subword_prefix") or ""
-    chosen = [
-        (token, old)
-        for token, old in sorted(vocabulary.items(), key=lambda item: item[1])
-        if counts[old] >= min_count or token in special or len(token.removeprefix(prefix)) == 1
-    ]
+    single = {token for token in vocabulary if len(token.removeprefix(prefix)) == 1}
+    used = {token for token, old in vocabulary.items() if counts[old]} | single | special
+    if max_tokens is not None and len(used) > max_tokens:
+        needed = special | {token for token in single if token.isascii()}
+        ranked = sorted(used, key=lambda token: (token not in needed, -counts[vocabulary[token]], vocabulary[token]))
+        used = set(ranked[:max_tokens])
+    chosen = [(token, old) for token, old in sorted(vocabulary.items(), key=lambda item: item[1]) if token in used]
     new_ids = {token: number for number, (token, _) in enumerate(chosen)}
     content["model"]["vocab"] = new_ids
     _renumber(content, vocabulary, new_ids)

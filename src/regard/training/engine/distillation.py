@@ -15,7 +15,7 @@ In plain terms, the loss works as follows:
 The teacher is loaded above and handed in. Its soft targets are computed before the training; its layers run beside
 those of the student.
 
-Shapes: N positions, C classes, B sequences of T tokens, D width, R relation heads.
+Shapes: N positions, C classes, B sequences of T tokens, D width, R relation heads, K their width.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +37,7 @@ from regard.ragged import Ragged
 from regard.tasks.task import Loss, Task
 
 RELATION_HEADS = 12
+MASKED = -1e9  # score of a key that is padding
 
 SoftTargets = Callable[[Task, Examples, Sequence[Record]], Examples]
 """Adds the teacher's answers to the examples of records: log-probabilities or logits, by the name `TEACHER`."""
@@ -141,20 +141,27 @@ def _watch(module: nn.Module, target: dict[int, Tensor], layer: int) -> None:
 
 
 def relation_loss(values_ND: Tensor, teacher_ND: Tensor, batch: Ragged) -> Tensor:
-    """The mean divergence between the value relations of student and teacher, over tokens and relation heads."""
-    total = torch.zeros((), device=values_ND.device)
-    for start, end in pairwise(batch.bounds.tolist()):
-        if end > start:
-            student_RTT, teacher_RTT = (_relations(x_ND[start:end]) for x_ND in (values_ND, teacher_ND))
-            divergence = F.kl_div(student_RTT, teacher_RTT, reduction="none", log_target=True).sum(-1)
-            total = total + divergence.mean() / len(batch)
-    return total
+    """The mean divergence between the value relations of student and teacher, over sequences, tokens and heads.
+
+    The sequences are padded here: their lengths are on the device, and reading them would wait for it.
+    """
+    place_T = torch.arange(batch.max_length, device=batch.bounds.device)
+    starts_B, ends_B = batch.bounds[:-1].long(), batch.bounds[1:].long()
+    index_BT = starts_B.unsqueeze(1) + place_T
+    mask_BT = index_BT < ends_B.unsqueeze(1)
+    index_BT = index_BT.clamp(max=max(batch.tokens - 1, 0))
+    student_BRTT, teacher_BRTT = (_relations(x_ND[index_BT], mask_BT) for x_ND in (values_ND, teacher_ND))
+    terms_BRTT = F.kl_div(student_BRTT, teacher_BRTT, reduction="none", log_target=True)
+    divergence_BRT = terms_BRTT.masked_fill(~mask_BT[:, None, None, :], 0).sum(-1)
+    sums_B = divergence_BRT.mean(1).masked_fill(~mask_BT, 0).sum(1)
+    lengths_B = (ends_B - starts_B).clamp(min=1)
+    return (sums_B / lengths_B).sum() / len(batch)
 
 
-def _relations(values_TD: Tensor) -> Tensor:
-    """(R, T, T) log-probabilities of the products between the values of all tokens."""
-    width = values_TD.shape[1]
+def _relations(values_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+    """(B, R, T, T) log-probabilities of the products between the values of all tokens."""
+    width = values_BTD.shape[2]
     heads = max(count for count in range(1, RELATION_HEADS + 1) if width % count == 0)
-    x_RTK = values_TD.float().unflatten(1, (heads, -1)).transpose(0, 1)
-    scores_RTT: Tensor = x_RTK @ x_RTK.transpose(1, 2) / x_RTK.shape[-1] ** 0.5
-    return scores_RTT.log_softmax(-1)
+    x_BRTK = values_BTD.float().unflatten(2, (heads, -1)).transpose(1, 2)
+    scores_BRTT: Tensor = x_BRTK @ x_BRTK.transpose(2, 3) / x_BRTK.shape[-1] ** 0.5
+    return scores_BRTT.masked_fill(~mask_BT[:, None, None, :], MASKED).log_softmax(-1)

@@ -1,0 +1,274 @@
+"""Train students of fine-tuned minilm on one GPU, all at once, within minutes: the stage `students` of compress.py.
+
+Each set has a process that reads its rows; processes of that one train the teacher (unless its folder is there) and
+then the students. Students get the training rows and rows that the teacher labels: variants, and texts of another set
+where one fits. Everything ends before `--minutes` are over. If the variable OUT names a folder, it gets NAME.zip (the
+teacher) and NAME-STUDENT.zip (the two best students); see packed.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from packed import pack, pack_half
+
+import regard
+from regard.comparison.trainings.compared_data import ComparedData
+from regard.compression.candidates import CandidateSpec, Workshop, max_vocabulary
+from regard.compression.measure import Measured, measure
+from regard.compression.more_rows import variants, with_more_rows
+from regard.compression.result import CandidateResult
+from regard.compression.state import WorkFolder
+from regard.compression.students.shapes import Shape
+from regard.compression.teacher import Teacher
+from regard.config import ModelConfig
+from regard.data.readers import read
+from regard.data.records import ClassifyRecord, Record, TagRecord
+from regard.predict.load import load
+from regard.predict.model_task import task_for
+
+MORE = 60_000  # rows of each kind that the teacher labels
+OUT = Path(os.environ["OUT"]) if os.environ.get("OUT") else None
+TEACHER_SECONDS, END_SECONDS = 100, 45  # for the teacher; for scoring and packing
+CONTEXT = multiprocessing.get_context("fork")  # rows are read once
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A student: its shape, and how it is trained. The last of its layers computes the mean if it classifies."""
+
+    name: str
+    shape: Shape
+    lr: float
+    batch_size: int = 64
+
+
+CLASSIFY = (
+    Plan("4x192", Shape(4, 192, 768), 5e-4),
+    Plan("3x256", Shape(3, 256, 512), 5e-4),
+    Plan("4x192-fast", Shape(4, 192, 384), 1e-3),
+)
+TAG = (
+    Plan("4x256", Shape(4, 256, 768), 5e-4, 32),
+    Plan("4x192", Shape(4, 192, 768), 5e-4, 32),
+    Plan("4x192-fast", Shape(4, 192, 768), 1e-3, 32),
+)
+PLANS = {"sst2": CLASSIFY, "agnews": CLASSIFY, "conll": TAG}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every process of a set needs."""
+
+    name: str
+    options: argparse.Namespace
+    rows: ComparedData
+    until: float  # monotonic clock
+    keep: Callable[..., None]
+
+    @property
+    def teacher(self) -> Path:
+        return Path(self.options.out) / self.name
+
+    @property
+    def work(self) -> WorkFolder:
+        return WorkFolder(Path(self.options.out) / f"{self.name}-small.compress")
+
+
+def train_students(
+    options: argparse.Namespace, held_out: Callable[..., ComparedData], keep: Callable[..., None]
+) -> None:
+    """All sets at once; waits until the time is over at most."""
+    until = time.monotonic() + 60 * options.minutes
+    _start_mps()
+    processes = []
+    for name in (name for name in options.sets if name in PLANS):
+        process = CONTEXT.Process(target=_set, args=(name, options, until, held_out, keep))
+        process.start()
+        processes.append(process)
+    _join(processes, until)
+
+
+def _start_mps() -> None:
+    """Let kernels of several processes run at the same time, where the GPU can."""
+    try:
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], check=False, capture_output=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return
+
+
+def _join(processes: list[Any], until: float) -> None:
+    for process in processes:
+        process.join(max(until - time.monotonic(), 0.1))
+    for process in processes:
+        if process.is_alive():
+            process.terminate()
+
+
+def _set(
+    name: str,
+    options: argparse.Namespace,
+    until: float,
+    held_out: Callable[..., ComparedData],
+    keep: Callable[..., None],
+) -> None:
+    job = Job(name, options, held_out(name, options.data, options.rows), until, keep)
+    before = _call(_teacher, job, until - END_SECONDS)
+    if not before:
+        return
+    students = [CONTEXT.Process(target=_guarded, args=(_student, job, plan)) for plan in PLANS[name]]
+    for process in students:
+        process.start()
+    _join(students, until - END_SECONDS / 3)
+    if OUT:
+        _pack(job)
+
+
+def _call(function: Callable[..., None], job: Job, until: float) -> bool:
+    """Run in another process, since CUDA does not work after a fork; whether it ended well."""
+    process = CONTEXT.Process(target=_guarded, args=(function, job))
+    process.start()
+    _join([process], until)
+    process.join(1)
+    return process.exitcode == 0
+
+
+def _guarded(function: Callable[..., None], job: Job, *rest: Any) -> None:
+    try:
+        function(job, *rest)
+    except Exception as error:
+        traceback.print_exc()
+        about = str(rest[0].name) if rest else "teacher"
+        job.keep(stage="students", set=job.name, model=about, error=f"{type(error).__name__}: {error!s:.300}")
+        raise SystemExit(1) from error
+
+
+def _teacher(job: Job) -> None:
+    """Train the teacher if it is not there, score it, and store the rows that it labels."""
+    started = time.monotonic()
+    if not (job.teacher / "config.json").is_file():
+        regard.train(job.rows.labeled, start="minilm", out=job.teacher, device=job.options.device, overwrite=True)
+    if OUT:
+        pack(job.teacher, OUT / f"{job.name}.zip")
+    teacher = _open_teacher(job)
+    measured = measure(teacher.model, teacher.task, job.rows.labeled.dev, job.rows.test)
+    _store(job, "teacher", measured, time.monotonic() - started)
+    data = with_more_rows(job.rows.labeled, teacher, list(_unlabeled(job)))
+    lines = [json.dumps(_plain(record)) for record in data.train[len(job.rows.labeled.train) :]]
+    (job.work.path / "more.jsonl").write_text("\n".join(lines))
+    teacher.soft_targets(teacher.task, *_examples(teacher, data.train))  # into the cache
+
+
+def _examples(teacher: Teacher, records: list[Record]) -> tuple[Any, list[Record]]:
+    return teacher.task.examples(records, teacher.model.preprocessing(), labeled=True), records
+
+
+def _plain(record: Record) -> list[Any]:
+    if isinstance(record, TagRecord):
+        return [record.tokens, record.tags]
+    assert isinstance(record, ClassifyRecord)
+    return [record.text, record.label]
+
+
+def _from_plain(values: list[Any]) -> Record:
+    return TagRecord.from_tokens(*values) if isinstance(values[0], list) else ClassifyRecord(*values)
+
+
+def _open_teacher(job: Job) -> Teacher:
+    model = load(job.teacher, device=job.options.device, engine="torch")
+    return Teacher(model, task_for(model.checkpoint, model.folder), job.work.teacher_cache)
+
+
+def _unlabeled(job: Job) -> Iterator[Record]:
+    """Variants of the training rows, and texts of another set of the same kind: reviews, news."""
+    limit = MORE if job.options.rows is None else job.options.rows
+    yield from variants(job.rows.labeled.train, count=min(limit, 2 * len(job.rows.labeled.train)))
+    yield from islice(_other_texts(job), limit)
+
+
+def _other_texts(job: Job) -> Iterator[Record]:
+    data = job.options.data
+    if job.name == "sst2" and (data / "imdb/train.csv.gz").is_file():
+        for record in read(data / "imdb/train.csv.gz", task="classify"):
+            text = record.texts[0][1].replace("<br />", " ")
+            for part in re.split(r"(?<=[.!?])\s+", text):
+                words = re.findall(r"[\w'-]+|[^\w\s]", part.lower())
+                if 3 <= len(words) <= 45:
+                    yield ClassifyRecord(" ".join(words))
+    if job.name == "conll" and (data / "ag_news/train.csv.gz").is_file():
+        columns = {"text": "text", "label": "label"}
+        for record in read(data / "ag_news/train.csv.gz", task="classify", columns=columns):
+            for part in re.split(r"(?<=[.!?])\s+", record.texts[0][1]):
+                words = re.findall(r"[\w'-]+|[^\w\s]", part)
+                if 3 <= len(words) <= 50:
+                    yield TagRecord.from_tokens(words, None)
+
+
+def _student(job: Job, plan: Plan) -> None:
+    teacher = _open_teacher(job)
+    lines = (job.work.path / "more.jsonl").read_text().splitlines()
+    labeled = job.rows.labeled
+    data = replace(labeled, train=[*labeled.train, *(_from_plain(json.loads(line)) for line in lines)])
+    left = job.until - END_SECONDS - time.monotonic()
+    settings: dict[str, Any] = {"lr": plan.lr, "batch_size": plan.batch_size, "device": job.options.device}
+    steps = {"epochs": 200.0, "eval_every": 400, "log_every": 50} if job.options.rows is None else {"steps": 20}
+    workshop = Workshop(teacher, data, {**settings, **steps, "average": 0.1})
+    config = teacher.model.config
+    assert isinstance(config, ModelConfig)
+    candidate = CandidateSpec(
+        plan.name, "student", "student", shape=plan.shape, trim=True, max_tokens=max_vocabulary(plan.shape, config)
+    )
+    workshop.make(candidate, job.work.model(candidate), job.teacher, 0.8 * left)
+    model = load(job.work.model(candidate), device=job.options.device, engine="torch")
+    measured = measure(model, task_for(model.checkpoint, model.folder), labeled.dev, job.rows.test)
+    _store(job, plan.name, measured, workshop.seconds[plan.name])
+
+
+def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
+    """Print the scores, and keep the rows for the stage floor."""
+    result = CandidateResult(
+        name,
+        "student",
+        scores=measured.scores,
+        latency_ms=measured.latency_ms,
+        texts_per_second=measured.texts_per_second,
+        bytes=measured.bytes,
+        parameters=measured.parameters,
+        train_seconds=round(seconds, 1),
+    )
+    job.work.write(name, result, measured.dev, measured.test)
+    values = {key: round(score.value, 4) for key, score in measured.scores.items()}
+    dev = {key: round(measured.dev.value(key), 4) for key in values if key in measured.dev.scores}
+    job.keep(
+        stage="students",
+        set=job.name,
+        model=name,
+        scores=values,
+        dev=dev,
+        parameters=measured.parameters,
+        seconds=round(seconds, 1),
+    )
+
+
+def _pack(job: Job) -> None:
+    """The two students that are best on the validation rows."""
+    assert OUT is not None
+    scores = {}
+    for plan in PLANS[job.name]:
+        stored = job.work.read(plan.name, None)
+        if stored is not None:
+            scores[plan.name] = next(iter(stored[0].scores.values())).value
+    for name in sorted(scores, key=lambda name: -scores[name])[: 2 if job.name == "conll" else 1]:
+        pack_half(job.work.folder(name) / "model", OUT / f"{job.name}-{name}.zip")
