@@ -13,6 +13,7 @@ from regard.config import ModelConfig, RecurrentConfig
 from regard.errors import InputError
 from regard.look.jobs import Jobs
 from regard.look.reading import LookInput, Reading, part_names, read_text
+from regard.model.mean_layer import ends_with_mean
 from regard.predict.model import Model
 
 MAX_BYTES = 1 << 29  # of queries and keys of the texts that stay in memory
@@ -89,6 +90,7 @@ def describe(name: str, model: Model) -> dict[str, Any]:
         "positions": config.positions.kind if isinstance(config, ModelConfig) else "none",
         "network": network_words(model),
         "inputs": list(input_fields(model)),
+        "ends_with_mean": ends_with_mean(model.network),
     }
 
 

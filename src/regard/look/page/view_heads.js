@@ -111,17 +111,16 @@ async function lines(part) {
   const middle = (place) => place * ROW + ROW / 2;
   const draw = (over) => {
     const from = over ?? (state.token >= 0 ? state.token : null);
-    const strongest = [];
-    const floor = from === null ? 0.04 : 0.004;
+    const all = [];
     for (let row = from ?? 0; row < (from === null ? queries.length : from + 1); row += 1) {
       for (let column = 0; column < keys.length; column += 1) {
         for (let index = 0; index < answer.heads.length; index += 1) {
-          const weight = answer.at(index, row, column);
-          if (weight > floor) strongest.push([weight, row, column, answer.heads[index]]);
+          all.push([answer.at(index, row, column), row, column, answer.heads[index]]);
         }
       }
     }
-    strongest.sort((one, two) => two[0] - one[0]);
+    const floor = Math.min(from === null ? 0.04 : 0.004, 0.5 * all.reduce((most, [weight]) => Math.max(most, weight), 0)); // equal weights are drawn too
+    const strongest = all.filter(([weight]) => weight > floor).sort((one, two) => two[0] - one[0]);
     svg.replaceChildren(...strongest.slice(0, MOST_LINES).reverse().map(([weight, row, column, head]) => s("path", {
       d: `M0 ${middle(row)} C40 ${middle(row)} 60 ${middle(column)} 100 ${middle(column)}`, stroke: headColor(head),
       "stroke-opacity": Math.min(1, 0.06 + 0.94 * weight).toFixed(3), "stroke-width": (0.8 + 2.2 * weight).toFixed(2),

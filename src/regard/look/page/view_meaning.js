@@ -14,7 +14,7 @@ export const withoutText = true;
 export const EXAMPLE = { word: "bank", sentences: ["She sat on the grassy bank of the river.", "They fished from the muddy bank all day.", "The boat was tied to the left bank.",
   "He keeps his money in the bank.", "The bank raised its interest rates.", "She took a loan from the bank."].join("\n") };
 
-export async function render(root) {
+export async function render(root, { model }) {
   const word = state.word || EXAMPLE.word;
   const sentences = state.sentences || EXAMPLE.sentences;
   const field = h("input", { type: "text", value: word, dir: "auto", "aria-label": "Word", "data-focus": "word", readonly: isFile });
@@ -29,7 +29,8 @@ export async function render(root) {
     return;
   }
   const last = values.layers.length - 1;
-  const layer = state.at === "" || state.at === undefined ? last : Math.min(last, Number(state.at));
+  const own = model.ends_with_mean ? last - 1 : last; // after a layer that averages, all tokens are nearly equal
+  const layer = state.at === "" || state.at === undefined ? own : Math.min(last, Number(state.at));
   const slider = h("input", { type: "range", min: 0, max: last, value: layer, "aria-label": "Layer", "data-focus": "layer of meaning", onchange: () => set({ at: slider.value }) });
   const shown = values.occurrences.map((one, at) => {
     const all = letters(one.sentence);
