@@ -15,6 +15,7 @@ from regard.errors import InputError
 from regard.model.linear import Linear
 from regard.predict.load import load
 from regard.predict.model import Model
+from regard.serve.fastest_engine import FASTEST, load_fastest
 from regard.serve.model_worker import ModelWorker
 from regard.serve.operations.embedding import EmbedOperation
 from regard.serve.operations.operation import Operation
@@ -52,6 +53,7 @@ class ServedModel:
         self.name = name
         self.source = source
         self.model = model
+        self.engine_ms: dict[str, float] = {}  # milliseconds of each engine, where they were measured
         self.worker = ModelWorker(model, limits, observe=observe)
         self._operations: dict[tuple[Any, ...], Operation] = {}
         self._lock = threading.Lock()
@@ -110,6 +112,7 @@ class ServedModel:
                 "name": self.name,
                 **asdict(self.model.info()),
                 "engine": self.model.engine,
+                "engine_ms": self.engine_ms,
                 "device": str(self.model.device),
                 "routes": self.routes(),
                 "batch_invariant": is_batch_invariant(self.model),
@@ -124,10 +127,16 @@ class ServedModel:
 
 
 def load_served(name: str, source: str, limits: ServeLimits, observe: Observe, **options: Any) -> ServedModel:
-    """Load a model, with `options` of `regard.load`, and run a first text."""
-    model = load(source, **options)
+    """Load a model, with `options` of `regard.load` or the engine "fastest", and run a first text."""
+    engine = options.pop("engine", "auto")
+    engine_ms: dict[str, float] = {}
+    if engine == FASTEST:
+        model, engine_ms = load_fastest(source, **options)
+    else:
+        model = load(source, **options, engine=engine)
     model.require_tokenizer()
     served = ServedModel(name, source, model, limits, observe)
+    served.engine_ms = engine_ms
     warm_up(served)
     return served
 

@@ -7,11 +7,11 @@ import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Device, Dtype, Engine, Json
+from regard.cli.arguments import Device, Dtype, Json
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json
 from regard.errors import MissingExtra
@@ -69,7 +69,13 @@ class ServeCommand:
     cache_bytes: Annotated[int, arg(help="Bytes of answers that are stored per model; 0 stores none.")] = 0
     device: Device = "auto"
     dtype: Dtype = "fp32"
-    engine: Engine = "auto"
+    engine: Annotated[
+        Literal["auto", "torch", "onnx", "int8", "fastest"],
+        arg(
+            help="What computes, as in regard predict; fastest measures each at the start, and the int8 engines round, "
+            "so that answers differ from those of torch."
+        ),
+    ] = "auto"
     in_process: Annotated[
         bool, arg(help="Run the models in the process of the server: less memory, but a crash of a model stops it.")
     ] = False
