@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pkgutil
@@ -133,3 +134,9 @@ print([name for name in os.environ if name.startswith(("MIMALLOC_", "ONEDNN_"))]
 
 def test_nothing_is_set_on_other_processors() -> None:
     assert run_with(OTHER).stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fastapi") is None, reason="needs the extra serve")
+def test_the_process_that_answers_http_imports_no_torch() -> None:
+    result = tops("import regard.serve.model_table, regard.serve.http.run_server")
+    assert result.isdisjoint({"torch", "numpy", "tokenizers"})

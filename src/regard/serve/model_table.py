@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,14 +48,32 @@ class ModelTable:
         self.error: Exception | None = None  # why a model could not be loaded
         self.restarts = 0  # processes that died
         self._lock = threading.Lock()
+        self._finished: Future[None] = Future()
 
     def add(self, name: str, model: Model, *, source: str = "") -> ServedModel:
         """Serve a model that is loaded already, in this process."""
         from regard.serve.served_model import ServedModel
 
-        served = ServedModel(name, source, model, self.limits, self.observe)
+        served = ServedModel(name, source, model, self.limits, self._observe)
         self.models[name] = served
         return served
+
+    def start_loading(self, sources: Sequence[str]) -> None:
+        """Load models in a thread; `error` is set if one cannot be loaded. Raises InputError for equal names."""
+        self.sources = named_sources(sources)
+
+        def load_or_note() -> None:
+            try:
+                self.load_all(sources)
+            except Exception as error:
+                self.error = error
+            self._finished.set_result(None)
+
+        threading.Thread(target=load_or_note, name="load", daemon=True).start()
+
+    def when_loaded(self, call: Callable[[], None]) -> None:
+        """Call when `start_loading` has ended, also with an error; at once if it has already."""
+        self._finished.add_done_callback(lambda _: call())
 
     def load_all(self, sources: Sequence[str]) -> None:
         """Load models by name or folder."""
@@ -65,12 +84,15 @@ class ModelTable:
 
     def _loaded(self, name: str, source: str) -> Served:
         if self.worker_process:
-            served = ProcessModel(name, source, self.limits, self.observe, on_death=self._replace, **self.options)
+            served = ProcessModel(name, source, self.limits, self._observe, on_death=self._replace, **self.options)
             served.wait_until_loaded()
             return served
         from regard.serve.served_model import load_served
 
-        return load_served(name, source, self.limits, self.observe, **self.options)
+        return load_served(name, source, self.limits, self._observe, **self.options)
+
+    def _observe(self, name: str, value: float) -> None:
+        self.observe(name, value)  # which may be set later
 
     def _replace(self, dead: ProcessModel) -> None:
         """Start the process of a model again. Runs in a thread of the one that died."""

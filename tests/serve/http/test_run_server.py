@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import threading
 import time
 import urllib.error
@@ -17,8 +16,6 @@ import pytest
 from tests.cli.helpers import start
 
 import regard
-from regard.errors import InputError
-from regard.serve.http.run_server import open_socket
 
 
 def request(url: str, body: object = None) -> Any:
@@ -96,14 +93,3 @@ def test_a_server_answers_reloads_and_drains(server: tuple[Any, str], trained: P
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert sum(line.get("route") == "/predict" for line in lines) == 5
     assert "lovely" not in (tmp_path / "log").read_text()
-
-
-def test_a_port_in_use() -> None:
-    with socket.socket() as used:
-        used.bind(("127.0.0.1", 0))
-        used.listen()
-        with pytest.raises(InputError, match="cannot be used"):
-            open_socket("127.0.0.1", used.getsockname()[1])
-    with pytest.raises(InputError, match="expected 0 to 65535"):
-        open_socket("127.0.0.1", 70_000)
-    open_socket("127.0.0.1", 0).close()

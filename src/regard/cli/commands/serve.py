@@ -91,32 +91,33 @@ def run(command: ServeCommand) -> None:
     if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "prometheus_client")):
         raise MissingExtra("the server", "serve")
     from regard.serve.api_keys import ApiKeys, check_address, read_api_keys
-    from regard.serve.http.run_server import run_server
+    from regard.serve.listener import address, open_socket
+    from regard.serve.model_table import ModelTable, named_sources
     from regard.serve.settings import ServeLimits
 
     keys = ApiKeys() if command.api_key_file is None else read_api_keys(command.api_key_file)
     check_address(command.host, keys, no_auth=command.no_auth)
-    pages = {"/look": _look_page(command)} if command.look else {}
+    if command.look and keys:
+        raise UsageError("--look and --api-key-file contradict each other: a browser sends no API key. Leave one out.")
     limits = ServeLimits(**{name: getattr(command, name) for name in ServeLimits.__dataclass_fields__})
-    run_server(
-        command.model,
-        host=command.host,
-        port=command.port,
-        limits=limits,
-        keys=keys,
-        on_listen=lambda url: _print_address(url, json=command.json),
+    named_sources(command.model)  # an error for equal names, before anything is opened
+    listener = open_socket(command.host, command.port)
+    table = ModelTable(
+        limits,
+        worker_process=not command.in_process,
         device=command.device,
         dtype=command.dtype,
         engine=command.engine,
-        worker_process=not command.in_process,
-        pages=pages,
     )
+    _print_address(address(listener, command.host), json=command.json)
+    table.start_loading(command.model)
+    from regard.serve.http.run_server import run_server  # while the models are being loaded
+
+    run_server(table, listener, keys=keys, pages={"/look": _look_page(command)} if command.look else {})
 
 
 def _look_page(command: ServeCommand) -> Page:
     """The page that looks inside the first model. It loads the model when it is first opened."""
-    if command.api_key_file is not None:
-        raise UsageError("--look and --api-key-file contradict each other: a browser sends no API key. Leave one out.")
     from regard.serve.http.mounted import PageAnswer
     from regard.serve.model_table import named_sources
 

@@ -7,22 +7,19 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import uvicorn
 
-from regard.errors import InputError
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 from regard.serve.http.connection import limited_protocol
 from regard.serve.http.guard import LOG, JsonFormatter
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.mounted import Page
-from regard.serve.model_table import ModelTable, named_sources
-from regard.serve.settings import ServeLimits
+from regard.serve.model_table import ModelTable
 
-BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE_SECONDS = 30  # that a connection stays open between two requests
 
 
@@ -37,43 +34,13 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True  # uvicorn's own method would raise the signal again at the end
 
 
-def open_socket(host: str, port: int) -> socket.socket:
-    """A listening address. Raises InputError for a port that is in use or does not exist."""
-    if not 0 <= port <= 65535:
-        raise InputError(f"--port {port} does not exist; expected 0 to 65535.")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)  # requests wait while the server starts
-    except OSError as error:
-        listener.close()
-        raise InputError(
-            f"port {port} of {host} cannot be used ({error.strerror or error}). Choose another with --port, or 0 for "
-            "any free one."
-        ) from error
-    return listener
-
-
 def run_server(
-    sources: Sequence[str],
-    *,
-    host: str,
-    port: int,
-    limits: ServeLimits,
-    keys: ApiKeys,
-    on_listen: Callable[[str], None],
-    worker_process: bool = True,
-    pages: Mapping[str, Page] | None = None,
-    **load_options: Any,
+    table: ModelTable, listener: socket.socket, *, keys: ApiKeys, pages: Mapping[str, Page] | None = None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `on_listen` receives the address, before the models are loaded."""
-    named_sources(sources)  # an error for equal names, before anything is opened
-    listener = open_socket(host, port)
+    """Serve until SIGINT or SIGTERM, on a socket of `open_socket`. The table is loading, see `start_loading`."""
+    limits = table.limits
     metrics = ServeMetrics()
-    table = ModelTable(limits, observe=metrics.observe, worker_process=worker_process, **load_options)
-    table.sources = named_sources(sources)
+    table.observe = metrics.observe
     start_logging()
     server = DrainingServer(
         uvicorn.Config(
@@ -89,23 +56,18 @@ def run_server(
         )
     )
     server.table = table
-    loading = threading.Thread(target=_load, args=(table, sources, server), name="load", daemon=True)
-    shown = f"[{host}]" if ":" in host else host
-    on_listen(f"http://{shown}:{listener.getsockname()[1]}")
     signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=_reload, args=(table,), daemon=True).start())
-    loading.start()
+    table.when_loaded(lambda: _loaded(table, server))
     server.run(sockets=[listener])
     table.close(seconds=limits.drain_seconds)
     if table.error is not None:
         raise table.error
 
 
-def _load(table: ModelTable, sources: Sequence[str], server: uvicorn.Server) -> None:
-    try:
-        table.load_all(sources)
+def _loaded(table: ModelTable, server: uvicorn.Server) -> None:
+    if table.error is None:
         LOG.info("ready", extra={"fields": {"models": list(table.models)}})
-    except Exception as error:
-        table.error = error
+    else:
         server.should_exit = True
 
 
