@@ -45,14 +45,14 @@ def layer_cost(layer: str, *, length: int, width: int, device: str = "cpu", repe
         raise InputError(f'"{layer}" is not a layer.{did_you_mean(layer, LAYERS)}')
     module, run = _build(layer, length, width, torch.device(device))
     x_ND = torch.randn(length, width, generator=torch.Generator().manual_seed(0)).to(device).requires_grad_()
-    kept = _kept_bytes(run, x_ND, {parameter.data_ptr() for parameter in module.parameters()})
+    saved = _saved_bytes(run, x_ND, {parameter.data_ptr() for parameter in module.parameters()})
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         seconds = min(_step_seconds(run, x_ND) for _ in range(repeats))
     finally:
         torch.set_num_threads(threads)
-    return LayerCost(layer, length, width, seconds * 1e3, kept / 1e6)
+    return LayerCost(layer, length, width, seconds * 1e3, saved / 1e6)
 
 
 def _build(layer: str, length: int, width: int, device: torch.device) -> tuple[nn.Module, Layer]:
@@ -73,20 +73,20 @@ def _build(layer: str, length: int, width: int, device: torch.device) -> tuple[n
     return attention, lambda x_ND: attention(x_ND, context)
 
 
-def _kept_bytes(run: Layer, x_ND: Tensor, weights: set[int]) -> int:
+def _saved_bytes(run: Layer, x_ND: Tensor, weights: set[int]) -> int:
     """Bytes of the distinct tensors that the forward pass saves for the backward pass."""
     sizes: dict[int, int] = {}
 
-    def keep(tensor: Tensor) -> Tensor:
+    def save(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
             sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
         result = run(x_ND)
         total = sum(sizes.values())  # read while the tensors are alive, so that no address is used twice
-        result.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+        result.sum().backward()
     return total
 
 
@@ -97,7 +97,7 @@ def _step_seconds(run: Layer, x_ND: Tensor) -> float:
     else:
         clock = time.process_time  # unlike the time on the wall, it does not depend on what else the machine does
     started = clock()
-    run(x_ND).sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+    run(x_ND).sum().backward()
     if x_ND.is_cuda:
         torch.cuda.synchronize()
     return clock() - started
