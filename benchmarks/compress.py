@@ -249,7 +249,7 @@ def _values(scores: dict[str, Any]) -> dict[str, float]:
 def scores(options: argparse.Namespace) -> None:
     """What int8 loses on each set: the paired difference on the test half of the held-out rows, in points."""
     for name in options.sets:
-        rows = held_out(name, options.data)
+        rows = held_out(name, options.data, options.rows)
         try:
             result = regard.compress(
                 options.out / name, rows, out=options.out / f"{name}-int8", methods=["int8"], floor=0.9, overwrite=True
@@ -272,7 +272,7 @@ def students(options: argparse.Namespace) -> None:
 def search(options: argparse.Namespace) -> None:
     """All candidates of `regard compress`: score kept, speed and parameters beside the teacher's."""
     for name in options.sets:
-        rows = held_out(name, options.data)
+        rows = held_out(name, options.data, options.rows)
         started = time.monotonic()
         settings: dict[str, Any] = {"methods": options.methods, "floor": options.floor, "time": options.time}
         try:

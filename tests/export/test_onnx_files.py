@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,35 @@ def test_padded_batches_in_plain_onnxruntime(exported_folder: Path) -> None:
     for row, output in enumerate(model.outputs(encodings, segments=[[0] * len(ids) for ids in encodings])):
         assert output.logits is not None
         assert np.allclose(logits[row], output.logits.numpy(), atol=1e-4)
+
+
+ALONE = """
+import json, sys
+sys.modules |= dict.fromkeys(("torch", "regard", "transformers", "onnx"))  # importing them fails
+import onnxruntime, tokenizers
+folder, text = sys.argv[1:]
+encoding = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json").encode(text)
+feed = {"input_ids": [encoding.ids], "attention_mask": [encoding.attention_mask], "token_type_ids": [encoding.type_ids]}
+labels = json.load(open(f"{folder}/config.json"))["id2label"]
+for name in ("model", "model_quantized"):
+    session = onnxruntime.InferenceSession(f"{folder}/onnx/{name}.onnx")
+    print(json.dumps(session.run(["logits"], feed)[0].tolist()), len(labels))
+"""
+
+
+def test_a_folder_opens_with_onnxruntime_alone(exported_folder: Path) -> None:
+    text = word_text(9)
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(exported_folder), text], capture_output=True, text=True, check=True
+    )
+    model = regard.load(exported_folder, device="cpu")
+    ids = model.require_tokenizer().encode(text).ids
+    expected = model.outputs([ids], segments=[[0] * len(ids)])[0].logits
+    assert expected is not None
+    for line, tolerance in zip(done.stdout.splitlines(), (1e-4, 0.5), strict=True):
+        logits, labels = line.rsplit(" ", 1)
+        assert np.allclose(json.loads(logits), expected.numpy(), atol=tolerance)
+        assert int(labels) == 3
 
 
 def test_a_decoder_has_a_cache(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
 
@@ -91,6 +92,12 @@ def test_relations_do_not_depend_on_the_width() -> None:
     values = torch.randn(6, 24)
     assert relation_loss(values, values, BATCH) == pytest.approx(0, abs=1e-6)
     assert relation_loss(torch.randn(6, 12), values, BATCH) > 0
+    narrow, wide = torch.randn(6, 16), torch.randn(6, 24)  # 8 heads in both
+    parts = [
+        relation_loss(narrow[start:end], wide[start:end], Ragged.of([[0] * (end - start)]))
+        for start, end in itertools.pairwise(BATCH.bounds.tolist())
+    ]
+    assert relation_loss(narrow, wide, BATCH) == pytest.approx(float(sum(parts)) / len(BATCH), rel=1e-5)
 
 
 @pytest.mark.parametrize("weights", [{"hidden_weight": 1.0}, {"relation_weight": 1.0}])

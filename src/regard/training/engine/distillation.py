@@ -36,7 +36,7 @@ from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 from regard.tasks.task import Loss, Task
 
-RELATION_HEADS = 12
+RELATION_HEADS = 12  # at most; both widths are a multiple of their number
 MASKED = -1e9  # score of a key that is padding
 
 SoftTargets = Callable[[Task, Examples, Sequence[Record]], Examples]
@@ -150,7 +150,9 @@ def relation_loss(values_ND: Tensor, teacher_ND: Tensor, batch: Ragged) -> Tenso
     index_BT = starts_B.unsqueeze(1) + place_T
     mask_BT = index_BT < ends_B.unsqueeze(1)
     index_BT = index_BT.clamp(max=max(batch.tokens - 1, 0))
-    student_BRTT, teacher_BRTT = (_relations(x_ND[index_BT], mask_BT) for x_ND in (values_ND, teacher_ND))
+    widths = values_ND.shape[1], teacher_ND.shape[1]
+    heads = max(count for count in range(1, RELATION_HEADS + 1) if not any(width % count for width in widths))
+    student_BRTT, teacher_BRTT = (_relations(x_ND[index_BT], mask_BT, heads) for x_ND in (values_ND, teacher_ND))
     terms_BRTT = F.kl_div(student_BRTT, teacher_BRTT, reduction="none", log_target=True)
     divergence_BRT = terms_BRTT.masked_fill(~mask_BT[:, None, None, :], 0).sum(-1)
     sums_B = divergence_BRT.mean(1).masked_fill(~mask_BT, 0).sum(1)
@@ -158,10 +160,8 @@ def relation_loss(values_ND: Tensor, teacher_ND: Tensor, batch: Ragged) -> Tenso
     return (sums_B / lengths_B).sum() / len(batch)
 
 
-def _relations(values_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+def _relations(values_BTD: Tensor, mask_BT: Tensor, heads: int) -> Tensor:
     """(B, R, T, T) log-probabilities of the products between the values of all tokens."""
-    width = values_BTD.shape[2]
-    heads = max(count for count in range(1, RELATION_HEADS + 1) if width % count == 0)
     x_BRTK = values_BTD.float().unflatten(2, (heads, -1)).transpose(1, 2)
     scores_BRTT: Tensor = x_BRTK @ x_BRTK.transpose(2, 3) / x_BRTK.shape[-1] ** 0.5
     return scores_BRTT.masked_fill(~mask_BT[:, None, None, :], MASKED).log_softmax(-1)
