@@ -26,6 +26,7 @@ NAMES = (
     "compress",
     "export",
     "serve",
+    "bench",
     "tokenizer",
     "vectors",
     "sample",
