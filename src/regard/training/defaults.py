@@ -161,14 +161,14 @@ def _epochs(sequences: int, *, pretrained: bool) -> float:
 
 def _default_lr(config: Config, texts: float, sequences: int, *, pretrained: bool) -> float:
     """Lower learning rates for wide networks, higher ones for large steps (by the square root) and little data."""
-    base = _base_lr(sequences, pretrained=pretrained)
-    return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
+    base, narrow = _base_lr(sequences, pretrained=pretrained), 768 / config.width
+    return float(base * (narrow**0.75 if pretrained else narrow) * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
 
 
 def _base_lr(sequences: int, *, pretrained: bool) -> float:
     """The learning rate of a network of width 768 with 32 texts per step."""
     if not pretrained:
-        return 5e-4
+        return 1.2e-4
     return FINE_TUNING if sequences > LITTLE_DATA else 1.7 * FINE_TUNING
 
 
