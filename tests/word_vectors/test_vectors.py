@@ -100,3 +100,17 @@ def test_seldom_phrases_lean_on_their_words() -> None:
     np.testing.assert_allclose(vectors["new_york"], 2 * mixed / np.linalg.norm(mixed), rtol=1e-5)
     others = [0, 1, 3, 4]
     assert np.array_equal(vectors.table[others], table[others])  # "old" has no vector
+
+
+def test_a_formula_is_an_analogy(vectors: WordVectors) -> None:
+    by_words = vectors.analogy("man", "king", "woman", top=2)
+    by_formula = vectors.formula("king - man + woman", top=2)
+    assert [near.word for near in by_formula] == [near.word for near in by_words]
+    assert by_formula[0].score == pytest.approx(by_words[0].score)
+    assert vectors.formula("king", top=1) == vectors.nearest("king", top=1)
+
+
+@pytest.mark.parametrize("text", ["", "king -", "king man", "king - - man", "king + man woman"])
+def test_formulas_that_are_none(vectors: WordVectors, text: str) -> None:
+    with pytest.raises(InputError, match="is not a formula of words"):
+        vectors.formula(text)

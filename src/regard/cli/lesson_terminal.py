@@ -39,7 +39,9 @@ def run_in_terminal(page: Page, *, json: bool) -> None:
 
     def show(result: BlockResult) -> None:
         if result.output:
-            console.print(escape_control_characters(result.output.rstrip("\n")), markup=False, highlight=False)
+            console.print(
+                escape_control_characters(result.output.rstrip("\n")), markup=False, highlight=False, soft_wrap=True
+            )
         for png in result.figures:
             console.print(f"picture: {pictures.write(png)}", style="dim", markup=False, highlight=False, soft_wrap=True)
         _show_until_code(console, parts)

@@ -111,6 +111,15 @@ class WordVectors:
         rows = np.array([[self.row(word) for word in (a, b, c)]])
         return self._best(self._scores(rows, method)[0], rows[0].tolist(), top)
 
+    def formula(self, text: str, top: int = 5) -> list[Neighbor]:
+        """Words nearest to a sum of words, such as "king - man + woman". The words of the formula are excluded.
+
+        Vectors have length 1 before they are added, so that each word counts the same.
+        """
+        terms = parse_formula(text)
+        total = sum(sign * self.unit[self.row(word)] for sign, word in terms)
+        return self._best(self.unit @ total, [self.row(word) for _, word in terms], top)
+
     def analogies(
         self, questions: Mapping[str, Sequence[Question]], *, method: Literal["add", "mul"] = "add"
     ) -> dict[str, AnalogyScore]:
@@ -153,6 +162,17 @@ class WordVectors:
         top = min(top, len(self) - len(set(without)))
         rows = np.argsort(-scores, kind="stable")[:top]
         return [Neighbor(self.words[row], float(scores[row])) for row in rows]
+
+
+def parse_formula(text: str) -> list[tuple[int, str]]:
+    """The words of a formula, each with 1 or -1: "king - man + woman". Raises InputError for other texts."""
+    parts = text.replace("−", "-").split()
+    if parts and parts[0] not in ("+", "-"):
+        parts.insert(0, "+")
+    signs, words = parts[::2], parts[1::2]
+    if not words or len(signs) != len(words) or not set(signs) <= {"+", "-"} or {"+", "-"} & set(words):
+        raise InputError(f'"{text:.80}" is not a formula of words. Write them with spaces: "king - man + woman".')
+    return [(1 if sign == "+" else -1, word) for sign, word in zip(signs, words, strict=True)]
 
 
 def total_score(scores: Mapping[str, AnalogyScore]) -> AnalogyScore:

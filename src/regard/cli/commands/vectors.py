@@ -16,14 +16,14 @@ from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.word_vectors.train import TrainedVectors
-    from regard.word_vectors.vectors import WordVectors
+    from regard.word_vectors.vectors import Neighbor, WordVectors
 
 HELP = """Train word vectors on text files; find nearest words and solve analogies.
 
 Examples:
   regard vectors corpus.txt --out vectors.bin
   regard vectors corpus.txt.xz --max-words 17000000 --phrases 20 20 --epochs 3 --out vectors.bin --json
-  regard vectors --load vectors.bin --nearest king --analogy man king woman
+  regard vectors --load vectors.bin --nearest king --analogy "king - man + woman"
   regard vectors --load vectors.bin --score questions-words.txt"""
 
 
@@ -70,8 +70,9 @@ class VectorsCommand:
     seed: Annotated[int, arg(help="Random seed.")] = 0
     nearest: Annotated[tuple[str, ...], arg(help="Print the nearest words of these words.", metavar="WORD ...")] = ()
     analogy: Annotated[
-        tuple[str, str, str] | None, arg(help="Analogy: A is to B as C is to which word?", metavar="A B C")
-    ] = None
+        tuple[str, ...],
+        arg(help='Analogy as a formula, "king - man + woman", or as A B C: A is to B as C is to which word?'),
+    ] = ()
     score: Annotated[
         Path | None, arg(help="File of analogies to evaluate on, in the format of questions-words.txt.", metavar="FILE")
     ] = None
@@ -135,8 +136,8 @@ def _answers(command: VectorsCommand, vectors: WordVectors) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if command.nearest:
         values["nearest"] = {word: _near(vectors.nearest(word, command.top)) for word in command.nearest}
-    if command.analogy is not None:
-        values["analogy"] = _near(vectors.analogy(*command.analogy, top=command.top, method=command.method))
+    if command.analogy:
+        values["analogy"] = _near(_analogy(command, vectors))
     if command.score is not None:
         from regard.word_vectors.analogies import read_analogies
         from regard.word_vectors.vectors import total_score
@@ -147,6 +148,16 @@ def _answers(command: VectorsCommand, vectors: WordVectors) -> dict[str, Any]:
             name: dataclasses.asdict(one) | {"accuracy": round(one.accuracy, 4)} for name, one in sections.items()
         }
     return values
+
+
+def _analogy(command: VectorsCommand, vectors: WordVectors) -> list[Neighbor]:
+    """The words that solve an analogy: one formula, or three words."""
+    if len(command.analogy) == 3:
+        a, b, c = command.analogy
+        return vectors.analogy(a, b, c, top=command.top, method=command.method)
+    if command.method != "add":
+        raise UsageError("--method mul needs an analogy of three words: --analogy A B C, not a formula.")
+    return vectors.formula(" ".join(command.analogy), top=command.top)
 
 
 def _near(neighbors: list[Any]) -> list[dict[str, Any]]:
