@@ -32,13 +32,14 @@ browser: ## install Chromium for the browser tests, where apt can; elsewhere the
 
 pictures: $(VENV)/.ready ## draw the screenshots of docs/gallery.md
 	$(BIN)/python docs/make_screenshots.py
+	$(BIN)/python docs/make_pictures.py
 
 bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/data.py --only batches mask tokenize
 
-docs: $(VENV)/.ready ## build the documentation site in build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+docs: $(VENV)/.ready ## run the lessons and build the documentation site in build/site
+	REGARD_RUN_LESSONS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 demo: $(VENV)/.demo ## offline: similar sentences, a trained classifier, a few translated sentences
 	$(BIN)/python examples/demo.py

@@ -1,7 +1,7 @@
 """Pages of the site that are made when it is built: the lessons, the benchmarks, the contributing guide, the changelog.
 
-With REGARD_RUN_LESSONS=1, as `make docs` sets it, the lessons run, and their outputs and pictures are on their pages; they
-are kept in build/lessons until the lesson changes. Without it, lessons that have not run are shown without outputs.
+With REGARD_RUN_LESSONS=1, as `make docs` sets it, the lessons run, and their outputs and pictures are on their pages.
+They are kept in build/lessons until the lesson changes. Without it, lessons that have not run have no outputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ from regard.lessons.run import DOTS_PER_INCH, run_page
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "build" / "lessons"
 SCREEN_DOTS = 96
-COPIED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "benchmarks/RESULTS.md": "benchmarks.md"}
+COPIED = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/RESULTS.md": "benchmarks.md",
+}
+WORKER = "https://unpkg.com/iframe-worker/shim"
 Outputs = list[dict[str, Any]]
 
 
@@ -32,7 +37,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the lessons to the navigation."""
     for section in config.nav or []:
         if "Lessons" in section:
-            section["Lessons"] += [{f"{lesson.number}. {short_title(lesson)}": page_path(lesson)} for lesson in all_lessons()]
+            section["Lessons"] += [
+                {f"{lesson.number}. {short_title(lesson)}": page_path(lesson)} for lesson in all_lessons()
+            ]
     return config
 
 
@@ -47,6 +54,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for picture in sorted((ROOT / "benchmarks" / "results").glob("*.png")):
         files.append(File.generated(config, f"results/{picture.name}", content=picture.read_bytes()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
+    """Links from docs/ to pages of the repository lead to their copies on the site."""
+    for source, target in COPIED.items():
+        markdown = markdown.replace(f"](../{source}", f"]({target}")
+    return markdown
+
+
+def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
+    """Load nothing from other hosts: the theme's script for search in files is replaced by our own."""
+    return local_worker(output, page.file.dest_uri.count("/"))
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The same for the page of errors."""
+    return local_worker(output_content, 0)
+
+
+def local_worker(html: str, depth: int) -> str:
+    return html.replace(WORKER, f"{'../' * depth}offline-worker.js")
 
 
 def page_path(lesson: Lesson) -> str:
@@ -88,9 +116,12 @@ def lesson_markdown(page: Page, outputs: Outputs | None) -> str:
             parts.append(block_markdown(part, next(results, None), page.lesson.title))
     lessons = all_lessons()
     number = page.lesson.number
-    parts.insert(1, f"*Lesson {number} of {len(lessons)}. Run it yourself: `regard lesson {number}`, or `regard lesson {number} --notebook lesson.ipynb`.*")
+    command = f"regard lesson {number}"
+    about = (
+        f"*Lesson {number} of {len(lessons)}. Run it yourself: `{command}`, or `{command} --notebook lesson.ipynb`.*"
+    )
     title, rest = parts[0].partition("\n")[::2]
-    return "\n\n".join([title, parts[1], rest, *parts[2:]])
+    return "\n\n".join([title, about, rest, *parts[1:]])
 
 
 def block_markdown(code: Code, result: dict[str, Any] | None, title: str) -> str:
@@ -99,7 +130,10 @@ def block_markdown(code: Code, result: dict[str, Any] | None, title: str) -> str
         lines += ["", "```text", result["output"].rstrip(), "```"]
     for figure in result["figures"] if result is not None else ():
         width = int.from_bytes(base64.b64decode(figure)[16:20], "big") * SCREEN_DOTS // DOTS_PER_INCH
-        lines += ["", f'<img class="figure" width="{width}" alt="figure: {title}" src="data:image/png;base64,{figure}">']
+        lines += [
+            "",
+            f'<img class="figure" width="{width}" alt="figure: {title}" src="data:image/png;base64,{figure}">',
+        ]
     if code.kind == "example":
         return "\n".join(lines)
     folded = "\n".join(f"    {line}".rstrip() for line in "\n".join(lines).splitlines())
@@ -111,4 +145,6 @@ def copied_page(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"\]\(\.\./docs/", "](", text)
     text = re.sub(r"\]\(docs/", "](", text)
-    return re.sub(r"\[([^\]]+)\]\((?!https?://|#|results/[\w-]+\.png|[\w-]+\.md)[^)]+\)|\[([^\]]+)\]\(LOG\.md\)", r"`\1\2`", text)
+    return re.sub(
+        r"\[([^\]]+)\]\((?!https?://|#|results/[\w-]+\.png|[\w-]+\.md)[^)]+\)|\[([^\]]+)\]\(LOG\.md\)", r"`\1\2`", text
+    )

@@ -1,20 +1,39 @@
-"""The documentation site builds without a warning: pages in the navigation, links, and names of the API reference."""
+"""The documentation site builds without a warning (links, anchors, navigation, names), loads nothing from other hosts,
+and leads a new reader to an answer in three clicks."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed (extra docs)")
 ROOT = Path(__file__).parents[1]
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 
 
-def test_the_site_builds_strictly(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+class Tags(HTMLParser):
+    """All tags of a page with their attributes."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -24,6 +43,54 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
-    assert "embed_tokens" in page
-    assert (tmp_path / "site" / "tutorial" / "index.html").exists()
+    return folder
+
+
+def test_pages_of_all_kinds(site: Path) -> None:
+    assert "embed_tokens" in (site / "api.html").read_text(encoding="utf-8")
+    assert len(list((site / "lessons").glob("*.html"))) >= 8
+    for name in ("tutorial", "howto-entities", "coming-from", "benchmarks", "contributing", "gallery", "families"):
+        assert (site / f"{name}.html").exists()
+
+
+def test_lessons_show_code_and_fold_solutions(site: Path) -> None:
+    page = (site / "lessons" / "08-positions.html").read_text(encoding="utf-8")
+    assert "sinusoidal" in page
+    assert "<summary>Solution</summary>" in page
+    assert "<summary>What this page checks</summary>" in page
+
+
+def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
+    foreign = set()
+    for page in site.rglob("*.html"):
+        for tag, attributes in Tags(page).tags:
+            address = attributes.get(LOADED.get(tag, ""))
+            if address and re.match(r"(https?:)?//", address) and attributes.get("rel") != "canonical":
+                foreign.add(address)
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert foreign == set()
+    assert re.findall(r"url\(['\"]?(?:https?:)?//[^)]*\)|@import[^;]*//[^;]*", styles) == []
+
+
+def links(page: Path) -> Iterator[Path]:
+    for tag, attributes in Tags(page).tags:
+        address = (attributes.get("href") or "").partition("#")[0]
+        if tag == "a" and address.endswith(".html") and "://" not in address:
+            yield (page.parent / address).resolve()
+
+
+def test_every_link_leads_to_a_page(site: Path) -> None:
+    pages = {path.resolve() for path in site.rglob("*.html")}
+    assert {str(target) for page in pages if page.name != "404.html" for target in links(page)} <= set(map(str, pages))
+
+
+def test_entities_from_a_csv_in_three_clicks(site: Path) -> None:
+    """From the start page, by links in the text, without the navigation."""
+    start = (site / "index.html").read_text(encoding="utf-8")
+    article = start[start.index("<article") : start.index("</article>")]
+    assert 'href="howto.html"' in article
+    questions = (site / "howto.html").read_text(encoding="utf-8")
+    assert re.search(r'NER.*?on my CSV and serve it.*?href="howto-entities.html"', questions, re.DOTALL)
+    page = re.sub(r"<[^>]+>", "", (site / "howto-entities.html").read_text(encoding="utf-8"))
+    assert "regard train entities.csv" in page
+    assert "regard serve runs/entities" in page
