@@ -2,8 +2,9 @@
 
 Each set has a process that reads its rows; processes of that one train the teacher (unless its folder is there) and
 then the students. Students get the training rows and rows that the teacher labels: variants, and texts of another set
-where one fits. Everything ends before `--minutes` are over. If the variable OUT names a folder, it gets NAME.zip (the
-teacher) and NAME-STUDENT.zip (the two best students); see packed.py.
+where one fits. Each student is trained twice, the second time from the first and for longer, so that there is a result
+if the machine is slower than it seemed. Everything ends before `--minutes` are over. If the variable OUT is a folder,
+it gets SET-STUDENT.zip (the two best students of each set, see packed.py) and rows.zip (results and rows of all).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import subprocess
 import time
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from packed import pack, pack_half
+from packed import pack_half
 
 import regard
 from regard.comparison.trainings.compared_data import ComparedData
@@ -52,20 +55,23 @@ class Plan:
     """A student: its shape, and how it is trained. The last of its layers computes the mean if it classifies."""
 
     name: str
-    shape: Shape
-    lr: float
+    shape: Shape | None  # None: a baseline of this name
+    lr: float = 5e-4
     batch_size: int = 64
+    context: int | None = None  # tokens around a sentence to tag; as the teacher if None
 
 
 CLASSIFY = (
-    Plan("4x192", Shape(4, 192, 768), 5e-4),
-    Plan("3x256", Shape(3, 256, 512), 5e-4),
-    Plan("4x192-fast", Shape(4, 192, 384), 1e-3),
+    Plan("4x192", Shape(4, 192, 768)),
+    Plan("3x256", Shape(3, 256, 512)),
+    Plan("4x192-thin", Shape(4, 192, 384), 1e-3),
+    Plan("static", None),
+    Plan("ngram", None),
 )
 TAG = (
-    Plan("4x256", Shape(4, 256, 768), 5e-4, 32),
-    Plan("4x192", Shape(4, 192, 768), 5e-4, 32),
-    Plan("4x192-fast", Shape(4, 192, 768), 1e-3, 32),
+    Plan("4x256", Shape(4, 256, 768), 5e-4, 32, context=0),
+    Plan("4x256-context", Shape(4, 256, 768), 5e-4, 32),
+    Plan("4x192", Shape(4, 192, 768), 1e-3, 32, context=0),
 )
 PLANS = {"sst2": CLASSIFY, "agnews": CLASSIFY, "conll": TAG}
 
@@ -102,6 +108,8 @@ def train_students(
         process.start()
         processes.append(process)
     _join(processes, until)
+    if OUT:
+        _pack_rows(options)
 
 
 def _start_mps() -> None:
@@ -167,8 +175,6 @@ def _teacher(job: Job) -> None:
         settings: dict[str, Any] = {"device": job.options.device} | ({} if job.options.rows is None else {"steps": 4})
         with job.turn:
             regard.train(job.rows.labeled, start="minilm", out=job.teacher, overwrite=True, **settings)
-    if OUT:
-        pack(job.teacher, OUT / f"{job.name}.zip")
     teacher = _open_teacher(job)
     measured = measure(teacher.model, teacher.task, job.rows.labeled.dev, job.rows.test)
     _store(job, "teacher", measured, time.monotonic() - started)
@@ -230,19 +236,32 @@ def _student(job: Job, plan: Plan) -> None:
     lines = (job.work.path / "more.jsonl").read_text().splitlines()
     labeled = job.rows.labeled
     data = replace(labeled, train=[*labeled.train, *(_from_plain(json.loads(line)) for line in lines)])
-    left = job.until - END_SECONDS - time.monotonic()
-    settings: dict[str, Any] = {"lr": plan.lr, "batch_size": plan.batch_size, "device": job.options.device}
-    steps = {"epochs": 200.0, "eval_every": 400, "log_every": 50} if job.options.rows is None else {"steps": 4}
-    workshop = Workshop(teacher, data, {**settings, **steps, "average": 0.1})
+    if plan.shape is None:
+        workshop = Workshop(teacher, data, {"device": job.options.device})
+        spec = CandidateSpec(plan.name, "student", "baseline", preset=plan.name)
+        _make(job, workshop, spec, 0.8)
+        return
+    size = plan.batch_size if job.options.rows is None else 4
+    settings: dict[str, Any] = {"batch_size": size, "device": job.options.device, "average": 0.1}
+    settings |= {"epochs": 200.0, "eval_every": 600, "log_every": 50} if job.options.rows is None else {"steps": 4}
+    settings |= {} if plan.context is None else {"context": plan.context}
     config = teacher.model.config
     assert isinstance(config, ModelConfig)
-    candidate = CandidateSpec(
-        plan.name, "student", "student", shape=plan.shape, trim=True, max_tokens=max_vocabulary(plan.shape, config)
-    )
-    workshop.make(candidate, job.work.model(candidate), job.teacher, 0.8 * left)
-    model = load(job.work.model(candidate), device=job.options.device, engine="torch")
-    measured = measure(model, task_for(model.checkpoint, model.folder), labeled.dev, job.rows.test)
-    _store(job, plan.name, measured, workshop.seconds[plan.name])
+    limit = max_vocabulary(plan.shape, config)
+    spec = CandidateSpec(plan.name, "student", "student", shape=plan.shape, trim=True, max_tokens=limit)
+    again = replace(spec, name=f"{plan.name}-again")
+    _make(job, Workshop(teacher, data, {**settings, "lr": plan.lr}), spec, 0.3)
+    shutil.copytree(job.work.model(spec), job.work.folder(again.slug) / "start")
+    _make(job, Workshop(teacher, data, {**settings, "lr": 0.6 * plan.lr}), again, 0.85)
+
+
+def _make(job: Job, workshop: Workshop, spec: CandidateSpec, part: float) -> None:
+    """Train a student for a part of the time that is left, and score it."""
+    left = job.until - END_SECONDS - time.monotonic()
+    workshop.make(spec, job.work.model(spec), job.teacher, part * left)
+    model = load(job.work.model(spec), device="cpu" if spec.preset else job.options.device, engine="torch")
+    measured = measure(model, task_for(model.checkpoint, model.folder), job.rows.labeled.dev, job.rows.test)
+    _store(job, spec.name, measured, workshop.seconds[spec.name])
 
 
 def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
@@ -258,6 +277,7 @@ def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
         train_seconds=round(seconds, 1),
     )
     job.work.write(name, result, measured.dev, measured.test)
+    (job.work.folder(name) / "dev.json").write_text(json.dumps(measured.dev.value(next(iter(measured.scores)))))
     values = {key: round(score.value, 4) for key, score in measured.scores.items()}
     dev = {key: round(measured.dev.value(key), 4) for key in values if key in measured.dev.scores}
     job.keep(
@@ -272,12 +292,24 @@ def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
 
 
 def _pack(job: Job) -> None:
-    """The two students that are best on the validation rows."""
+    """The two students that are best on the validation rows, one of each shape."""
     assert OUT is not None
     scores = {}
     for plan in PLANS[job.name]:
-        stored = job.work.read(plan.name, None)
-        if stored is not None:
-            scores[plan.name] = next(iter(stored[0].scores.values())).value
-    for name in sorted(scores, key=lambda name: -scores[name])[: 2 if job.name == "conll" else 1]:
-        pack_half(job.work.folder(name) / "model", OUT / f"{job.name}-{name}.zip")
+        folders = [job.work.folder(name) for name in (plan.name, f"{plan.name}-again")]
+        stored = {
+            folder: float((folder / "dev.json").read_text()) for folder in folders if (folder / "dev.json").exists()
+        }
+        if stored and plan.shape is not None:
+            best = max(stored, key=stored.__getitem__)
+            scores[best] = stored[best]
+    for folder in sorted(scores, key=scores.__getitem__, reverse=True)[:2]:
+        pack_half(folder / "model", OUT / f"{job.name}-{folder.name}.zip")
+
+
+def _pack_rows(options: argparse.Namespace) -> None:
+    assert OUT is not None
+    with zipfile.ZipFile(OUT / "rows.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(options.out.glob("*-small.compress/candidates/*/r*.*")):
+            if path.name in ("rows.npz", "result.json"):
+                archive.write(path, path.relative_to(options.out))

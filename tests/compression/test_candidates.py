@@ -60,6 +60,11 @@ def test_an_engine_is_recorded_in_the_folder(
     assert json.loads((tmp_path / "int8" / "run.json").read_text())["engine"] == {"name": "int8", "exclude": ["x"]}
     shop.make(CandidateSpec("bf16", "", "dtype", dtype="bf16"), tmp_path / "bf16", teacher_folder, None)
     assert load(tmp_path / "bf16", device="cpu").info().bytes < load(teacher_folder, device="cpu").info().bytes
+    shop.make(CandidateSpec("vocabulary", "", "vocabulary"), tmp_path / "fewer", teacher_folder, None)
+    texts = ["great soup", "dull room"]
+    fewer, all_tokens = (load(folder, device="cpu") for folder in (tmp_path / "fewer", teacher_folder))
+    assert fewer.config.vocabulary <= all_tokens.config.vocabulary
+    assert [answer.json() for answer in fewer.predict(texts)] == [answer.json() for answer in all_tokens.predict(texts)]
     record_engine(tmp_path, {"name": "onnx"})
     assert json.loads((tmp_path / "run.json").read_text()) == {"engine": {"name": "onnx"}}
 

@@ -43,7 +43,7 @@ class CandidateSpec:
 
     name: str
     method: str
-    kind: str  # "engine", "dtype", "student" or "baseline"
+    kind: str  # "engine", "dtype", "vocabulary", "student" or "baseline"
     base: str | None = None
     engine: str | None = None
     dtype: str = "fp32"
@@ -87,6 +87,7 @@ class Workshop:
         makers: dict[str, Callable[[], None]] = {
             "engine": lambda: self._with_engine(candidate, folder, base),
             "dtype": lambda: self._with_dtype(candidate, folder, base),
+            "vocabulary": lambda: self._with_vocabulary(folder, base),
             "student": lambda: self._train_student(candidate, folder, budget),
             "baseline": lambda: self._train_baseline(candidate, folder, budget),
         }
@@ -110,6 +111,20 @@ class Workshop:
         """A copy with weights in half precision."""
         model = load(base, device="cpu", dtype=candidate.dtype, engine="torch")
         model.save(folder, overwrite=True)
+        _copy_card(base, folder)
+
+    def _with_vocabulary(self, folder: Path, base: Path) -> None:
+        """A copy with the tokens that the training texts use, and single characters for other words."""
+        model = load(base, device="cpu", engine="torch")
+        texts = texts_of(self.data.train)
+        checkpoint, tokenizer = trim_vocabulary(model.checkpoint, model.require_tokenizer(), texts)
+
+        def write_others(temporary: Path) -> None:
+            tokenizer.save(temporary)
+            if (base / RUN).is_file():
+                shutil.copy2(base / RUN, temporary / RUN)
+
+        write_folder(folder, checkpoint, overwrite=True, write_extra_files=write_others)
         _copy_card(base, folder)
 
     def _train_student(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
@@ -199,6 +214,8 @@ def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[
             candidates.append(CandidateSpec("onnx int8", "int8 in ONNX Runtime", "engine", engine="onnx int8"))
     if "half" in methods and isinstance(network, Transformer):
         candidates.append(CandidateSpec("bf16", "weights in bf16", "dtype", dtype="bf16"))
+    if "vocabulary" in methods and has_blocks and is_encoder and can_trim(model.require_tokenizer(), model.checkpoint):
+        candidates += _with_int8(CandidateSpec("vocabulary", "only tokens that the data uses", "vocabulary"))
     if "layers" in methods and can_shrink(model.checkpoint):
         candidates += _students(model, task)
     for name in ("static", "ngram"):
@@ -262,4 +279,4 @@ def check_methods(names: Sequence[str]) -> None:
 SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000
 ANY_TOKENIZER = ("classify", "pair", "tag")  # tasks whose students may cut words in other places than the teacher
-METHODS = ("int8", "half", "layers", "static", "ngram")
+METHODS = ("int8", "half", "vocabulary", "layers", "static", "ngram")

@@ -22,7 +22,7 @@ from regard.predict.batch.files import model_digest
 from regard.predict.model import Model
 from regard.progress import OnProgress, Progress
 from regard.tasks.classify import Classify, LabelAnswer, LabelsAnswer, NumberAnswer
-from regard.tasks.tag import TagAnswer
+from regard.tasks.tag import Tag, TagAnswer
 from regard.tasks.task import Task
 
 BATCH_TOKENS = 8192
@@ -82,8 +82,10 @@ class Teacher:
         return digest.hexdigest()
 
     def _own_examples(self, task: Task, records: Sequence[Record]) -> Examples:
+        """Sequences as the teacher reads them: with the context that it was trained with, if it tags words."""
         preprocessing = self.model.preprocessing()
-        return task.bind(preprocessing).examples(list(records), preprocessing, labeled=True)
+        own = self.task if isinstance(self.task, Tag) and isinstance(task, Tag) else task
+        return own.bind(preprocessing).examples(list(records), preprocessing, labeled=True)
 
     @torch.inference_mode()
     def _positions(self, task: Task, examples: Examples) -> NDArray[Any]:

@@ -54,8 +54,9 @@ class CompressCommand:
         arg(help="Stop at the first candidate that takes at most so many ms for a text of 24 words.", metavar="X"),
     ] = None
     methods: Annotated[
-        tuple[str, ...], arg(help="Candidates to try: int8, half, layers, static, ngram.", metavar="NAME ...")
-    ] = ("int8", "half", "layers", "static", "ngram")
+        tuple[str, ...],
+        arg(help="Candidates to try: int8, half, vocabulary, layers, static, ngram.", metavar="NAME ..."),
+    ] = ("int8", "half", "vocabulary", "layers", "static", "ngram")
     allow_below_floor: Annotated[bool, arg(help="Write the candidate that comes nearest if none holds the floor.")] = (
         False
     )

@@ -52,7 +52,7 @@ def measure_importance(
     for rows in token_batches(examples.lengths.tolist(), max(BATCH_TOKENS, examples.max_length)):
         network.zero_grad(set_to_none=True)
         inputs = task.prepare(examples.take(np.asarray(rows, np.int64)).to(device))
-        with torch.enable_grad():
+        with torch.enable_grad(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             loss = task.loss(network(inputs.tokens, inputs.target, at=inputs.at), inputs)
             loss.sum.backward()
         for number, block in enumerate(blocks):

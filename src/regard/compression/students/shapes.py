@@ -72,7 +72,7 @@ def shrink(checkpoint: Checkpoint, shape: Shape, importance: Importance) -> Chec
     network = build_network(new_config, head_sizes(checkpoint))
     blocks = _top(importance.dimensions.view(-1, config.head_width).sum(1), heads)
     dims_D = _expanded(blocks, config.head_width)
-    source = checkpoint.network.state_dict()
+    source = {name: tensor.cpu() for name, tensor in checkpoint.network.state_dict().items()}
     state = {name: tensor for name, tensor in source.items() if ".layers." not in name}
     state = {name: _cut_outer(name, tensor, dims_D, config.width) for name, tensor in state.items()}
     for new, old in enumerate(kept_layers(config.layers, shape.layers)):

@@ -31,6 +31,7 @@ from torch.nn import functional as F
 from regard.data.batching.examples import TEACHER, Examples, Inputs
 from regard.data.records import Record
 from regard.model.block import Block
+from regard.model.kernels.dispatch import without_tiles
 from regard.model.network import Network
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
@@ -102,10 +103,11 @@ class LayerMatcher:
         self.student_layers = _Watched(student, distillation.layers.keys())
         self.teacher_layers = _Watched(self.teacher, distillation.layers.values())
 
-    def loss(self, batch: Ragged) -> Tensor:
-        """The differences after the student has read the batch; the teacher reads it here."""
+    def loss(self, batch: Ragged, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The differences after the student has read the batch; the teacher reads it here, in `dtype`."""
         ids = self.distillation.token_ids
-        with torch.no_grad():
+        half = torch.autocast(batch.ids.device.type, dtype, enabled=dtype != torch.float32)
+        with torch.no_grad(), half, without_tiles():
             self.teacher.read(batch if ids is None else replace(batch, ids=ids.to(batch.ids.device)[batch.ids]))
         total = torch.zeros((), device=batch.ids.device)
         settings = self.distillation

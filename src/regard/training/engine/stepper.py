@@ -139,7 +139,7 @@ class Stepper:
         loss = distillation_loss(self.task, output, prepared, self.distillation)
         if self.matcher is None:
             return loss
-        return Loss(loss.sum + loss.count * self.matcher.loss(prepared.tokens), loss.count)
+        return Loss(loss.sum + loss.count * self.matcher.loss(prepared.tokens, self.dtype), loss.count)
 
     def _part_now(self, inputs: Inputs) -> None:
         loss = self.compute(inputs)
