@@ -123,7 +123,7 @@ async function lines(part) {
     const strongest = all.filter(([weight]) => weight > floor).sort((one, two) => two[0] - one[0]);
     svg.replaceChildren(...strongest.slice(0, MOST_LINES).reverse().map(([weight, row, column, head]) => s("path", {
       d: `M0 ${middle(row)} C40 ${middle(row)} 60 ${middle(column)} 100 ${middle(column)}`, stroke: headColor(head),
-      "stroke-opacity": Math.min(1, 0.06 + 0.94 * weight).toFixed(3), "stroke-width": (0.8 + 2.2 * weight).toFixed(2),
+      "stroke-opacity": Math.min(1, from === null ? 0.06 + 0.94 * weight : 0.12 + 0.88 * Math.sqrt(weight)).toFixed(3), "stroke-width": (0.8 + 2.2 * weight).toFixed(2),
       "data-query": row, "data-key": column, "data-head": head, "data-weight": weight.toFixed(6) })));
   };
   const left = tokenList("Queries", queries, { chosen: state.token, vertical: true, over: draw,

@@ -72,7 +72,7 @@ async function resultCard(reading, part) {
   const side = (name, answer) => h("div", { class: "side-of" }, h("p", { class: "faint small" }, name), h("p", {}, h("b", { dir: "auto", class: "big" }, answer.text)), answer.bars.length ? answerBars(answer, 8) : null);
   const top = before.bars[0];
   const now = top ? after.bars.find(([name]) => name === top[0]) : null;
-  const moved = top && now ? `${top[0].trim()}: ${percent(top[1])} → ${percent(now[1])} (${now[1] >= top[1] ? "+" : "−"}${(100 * Math.abs(now[1] - top[1])).toFixed(1)} points)` : null;
+  const moved = isChanged() && top && now ? `${top[0].trim()}: ${percent(top[1])} → ${percent(now[1])} (${now[1] >= top[1] ? "+" : "−"}${(100 * Math.abs(now[1] - top[1])).toFixed(1)} points)` : null;
   const box = card("Before and after", moved, h("div", { class: "even" }, side("as it is", before), side(isChanged() ? "changed" : "unchanged so far", after)));
   if (!part || !hasCanvas()) return box;
   const changed = await request("read", changedInput());
@@ -148,5 +148,5 @@ function found(answer) {
   const intro = h("p", {}, `${answer.tried} replacements from ${answer.source === "embedding neighbors" ? "similar embeddings" : "a masked language model"}: `, h("b", {}, `${answer.changes.length} change the answer`), ` from ${answer.label} (${percent(answer.probability)}).`);
   if (!answer.changes.length) return [intro];
   return [intro, table(["word", "replaced by", "new answer", "probability", ""], answer.changes.slice(0, 20).map((change) => h("tr", { "data-text": change.text }, h("td", { dir: "auto" }, change.word), h("td", { dir: "auto" }, h("b", {}, change.replacement)), h("td", { dir: "auto" }, change.label), h("td", { class: "n" }, percent(change.probability)),
-    h("td", {}, h("button", { type: "button", class: "plain", onclick: () => edit(change.text) }, "Show"))))), answer.changes.length > 20 ? h("p", { class: "faint small" }, `and ${answer.changes.length - 20} more`) : null].filter(Boolean);
+    h("td", {}, h("button", { type: "button", class: "plain", onclick: () => edit(change.text) }, "Show")))), { class: "sorted" }), answer.changes.length > 20 ? h("p", { class: "faint small" }, `and ${answer.changes.length - 20} more`) : null].filter(Boolean);
 }

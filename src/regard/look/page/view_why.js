@@ -107,7 +107,7 @@ function summary(results, searched) {
     searched && !searched.limits && searched.words > searched.max_words ? ` Normalized scores are searched for texts of up to ${searched.max_words} words; regard explain --faithfulness has them for longer ones.` : "";
   return card("Faithfulness on this text", "Comprehensiveness: how far the probability falls when the most important 1, 5, 10, 20 and 50 % of the words are erased (higher is better). Sufficiency: how far it falls when only these are left (lower is better)." + about,
     table(["method", "comprehensiveness", "", "sufficiency", normalize ? "normalized" : null, "top words"].filter((name) => name !== null), [...rows.map(([method, each]) => line(method.title, each.faithfulness.comprehensiveness, each.faithfulness.sufficiency,
-      [...each.words].sort((one, two) => two.score - one.score).slice(0, 3).map((word) => word.text).join(", "))), line("random order", random.random_comprehensiveness, random.random_sufficiency, "")], { class: "sorted" }));
+      [...each.words].sort((one, two) => two.score - one.score).slice(0, 3).map((word) => word.text).join(" · "))), line("random order", random.random_comprehensiveness, random.random_sufficiency, "")], { class: "sorted" }));
 }
 
 function dataTable(result) {
