@@ -3,6 +3,7 @@
     python benchmarks/explain.py --data ../shared/data --out benchmarks/results
     python benchmarks/explain.py --data FOLDER --out OUT --start minilm --workers 10 --minutes 8    # on a GPU with MPS
     python benchmarks/explain.py --sets sst2 --train-rows 2000 --test-rows 500 --texts 20 --seeds 1 # a small run
+    python benchmarks/explain.py --texts 0 --seeds 8 --masked 0.25 --sets sst2     # only what --explainable costs
     python benchmarks/explain.py --speed
 
 Classifiers are fine-tuned on each set with several seeds, once as usual and once with words masked at random
@@ -44,6 +45,8 @@ from common import machine
 from pretraining import pieces
 
 import regard
+from regard.data.batching import masked_words
+from regard.data.batching.masked_words import MASKED_FRACTION
 from regard.look.dataset.faithfulness import TextScores, measure, summarize
 from regard.look.explain.explain import make_scorer
 from regard.look.explain.methods import methods_for
@@ -133,6 +136,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--texts", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--masked", type=float, default=MASKED_FRACTION, help="fraction of the texts with masked words in --explainable"
+    )
     parser.add_argument("--epochs", type=float, default=None, help="chosen from the size of the data if not given")
     parser.add_argument("--methods", nargs="+", default=None, help="all if not given")
     parser.add_argument("--no-limits", action="store_true", help="do not search the best and worst order of each text")
@@ -194,6 +200,7 @@ def trained(kind: Kind, seed: int, args: argparse.Namespace) -> Trained:
     warnings.simplefilter("ignore")
     if args.workers > 1:
         torch.set_num_threads(1)
+    masked_words.MASKED_FRACTION = args.masked
     started = time.monotonic()
     rows, folder = read_rows(kind.set, args), args.models / f"{kind.name}-{seed}"
     if not folder.exists():
@@ -268,6 +275,7 @@ def write(line: Trained | Explained, results: Results, args: argparse.Namespace)
     if isinstance(line, Trained):
         accuracy = statistics.mean(line.correct)
         values |= {"seed": line.seed, "accuracy": accuracy, "rows": len(line.correct), "sums": line.sums}
+        values |= {"masked": args.masked} if line.kind.explainable else {}
         print(f"{line.kind.name}, seed {line.seed}: accuracy {accuracy:.4f}, {line.seconds:.0f} s", flush=True)
     else:
         values |= {"texts": [asdict(one) for one in line.texts]}
@@ -285,6 +293,7 @@ def costs(results: Results) -> str:
         both = [np.array(results.correct[kind], float) for kind in (plain, Kind(plain.set, True))]
         if not all(map(len, both)):
             continue
+        both = [correct[: min(map(len, both))] for correct in both]  # the same number of seeds
         means = [" ".join(f"{100 * one:.2f}" for one in correct.mean(1)) for correct in both]
         cost = bootstrap(100 * (both[0].mean(0) - both[1].mean(0)))
         seeds, rows = both[0].shape
