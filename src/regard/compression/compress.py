@@ -19,6 +19,7 @@ from regard.compression.neighbors import word_neighbors
 from regard.compression.output import write_chosen
 from regard.compression.result import Compression
 from regard.compression.search import Entry, Search
+from regard.compression.seen_rows import seen_note
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.data.schema.columns import Columns
@@ -145,8 +146,15 @@ def _open(model: str | Path, data: Where, device: str, reading: Mapping[str, Any
     """The teacher, its task, and the rows for it."""
     opened = load(model, device=device, engine="torch")
     task = _teacher_task(opened)
-    rows = data if isinstance(data, ComparedData) else load_compared_data(data, task=task.name, **reading)
-    return opened, _checked_task(opened, task, rows), rows
+    if isinstance(data, ComparedData):
+        return opened, _checked_task(opened, task, data), data
+    rows = load_compared_data(data, task=task.name, **reading)
+    task = _checked_task(opened, task, rows)
+    if reading["test"] is None:
+        same = {name: reading[name] for name in ("format", "columns", "encoding", "labels", "dev")}
+        note = seen_note(opened.folder, data, task.name, same)
+        rows = rows if note is None else replace(rows, notes=(*rows.notes, note))
+    return opened, task, rows
 
 
 def _without_candidates(result: Compression, work: WorkFolder) -> Compression:
