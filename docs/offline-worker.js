@@ -7,9 +7,9 @@ if (location.protocol === "file:") {
       frame.hidden = true;
       document.body.append(frame);
       this.inner = frame.contentWindow;
-      this.loaded = new Promise((resolve) => { this.inner.addEventListener("load", resolve); });
       const content = this.inner.document;
-      content.open();
+      content.open(); // which removes listeners, so they are added after it
+      this.loaded = new Promise((resolve) => { this.inner.addEventListener("load", resolve); });
       content.write(
         "<script>postMessage = (data) => parent.postMessage(data, '*');" +
         "importScripts = (...urls) => Promise.all(urls.map((url) => new Promise((resolve, reject) => {" +

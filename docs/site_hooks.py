@@ -127,7 +127,7 @@ def lesson_markdown(page: Page, outputs: Outputs | None) -> str:
 def block_markdown(code: Code, result: dict[str, Any] | None, title: str) -> str:
     lines = ["```python", code.source.rstrip(), "```"]
     if result is not None and result["output"]:
-        lines += ["", "```text", result["output"].rstrip(), "```"]
+        lines += ["", "``` { .text .output }", result["output"].rstrip(), "```"]
     for figure in result["figures"] if result is not None else ():
         width = int.from_bytes(base64.b64decode(figure)[16:20], "big") * SCREEN_DOTS // DOTS_PER_INCH
         lines += [

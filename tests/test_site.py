@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.browser.conftest import CHROMIUM, missing
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed (extra docs)")
 ROOT = Path(__file__).parents[1]
@@ -94,3 +95,40 @@ def test_entities_from_a_csv_in_three_clicks(site: Path) -> None:
     page = re.sub(r"<[^>]+>", "", (site / "howto-entities.html").read_text(encoding="utf-8"))
     assert "regard train entities.csv" in page
     assert "regard serve runs/entities" in page
+
+
+def test_search_in_files_without_a_server(site: Path) -> None:
+    if reason := missing():
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.locator("input.md-search__input").press_sequentially("entities csv")
+        first = page.locator(".md-search-result__link").first.get_attribute("href", timeout=60_000)
+        browser.close()
+    assert first is not None
+    assert "howto-entities.html" in first
+    assert [url for url in requests if not url.startswith(("file:", "data:", "about:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_page_is_wider_than_the_screen(site: Path, width: int) -> None:
+    if reason := missing():
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    wide = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        for name in ("index", "howto", "howto-entities", "coming-from", "gallery", "train", "lessons/08-positions"):
+            page.goto((site / f"{name}.html").as_uri())
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                wide.append(name)
+        browser.close()
+    assert wide == []
