@@ -49,7 +49,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
     result = set()
     for name, kind in get_type_hints(settings).items():
         if dataclasses.is_dataclass(kind):
-            result |= flags_of(kind, "" if name == "settings" else f"{name}.")
+            result |= flags_of(kind, "" if name == "settings" else f"{prefix}{name}.")
         else:
             result.add(f"--{prefix}{name.replace('_', '-')}")
     return result
@@ -172,7 +172,7 @@ def test_python_names(page: Path) -> None:
     code = [*blocks(page, "python"), *spans(page), *blocks(page, "sh", "console")]
     dotted = {name for part in code for name in DOTTED.findall(part)}
     assert {name for name in dotted - FILES if not resolves(name)} == set()
-    methods = {name for part in code for name in re.findall(r"(?<![\w.])[Mm]odel\.([a-z_]\w*)", part)}
+    methods = {name for part in code for name in re.findall(r"(?<![\w.-])[Mm]odel\.([a-z_]\w*)", part)}
     own = set(inspect.signature(Model.__init__).parameters)  # attributes that are set in the constructor
     assert {name for name in methods if not hasattr(Model, name) and f"model.{name}" not in FILES} - own == set()
 
