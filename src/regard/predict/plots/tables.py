@@ -91,10 +91,11 @@ def _name_axes(ax: Axes, rows: Sequence[str], columns: Sequence[str], row_name: 
 
 
 def _write_numbers(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
+    are_counts = bool((np.nan_to_num(values) % 1 == 0).all()) and top > 1
     for (row, column), value in np.ndenumerate(values):
         if not np.isfinite(value):
             continue
-        text = f"{value:.0f}" if float(value).is_integer() and abs(value) != 1 else f"{value:.2f}"
+        text = f"{value:.0f}" if are_counts or value == 0 else f"{value:.2f}"
         color = "white" if abs(value) > 0.6 * top else "#1c2330"
         if value == 0:
             color = "#b5bac4"
