@@ -36,6 +36,8 @@ LIMITS = {
     "segments": 1 << 20,
     "buckets": 1 << 20,
 }
+MAX_NGRAM = 16  # words of an n-gram
+MAX_NGRAMS = 1 << 24  # n-grams that a model holds: larger numbers are not exact in fp32
 MAX_POSITION_TABLE = 1 << 24  # numbers in a table of sinusoidal positions: 32,768 tokens of width 512
 
 
@@ -377,7 +379,74 @@ class BagConfig:
         return None
 
 
-Config = ModelConfig | RecurrentConfig | BagConfig
+@dataclass(frozen=True)
+class NgramConfig:
+    """The configuration of an n-gram language model: how many words it counts together, and how many it has counted."""
+
+    vocabulary: int
+    order: int = 2  # words of an n-gram: 2 for bigrams
+    entries: int = 1  # n-grams of all lengths that were seen
+    discount: float = 0.75  # subtracted from each count, for words that were not seen; 0 for plain counts
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "order", "entries"):
+            _positive(name, getattr(self, name))
+        _at_most(self, "vocabulary")
+        if self.order > MAX_NGRAM or self.entries > MAX_NGRAMS:
+            raise InputError(
+                f"{self.entries:,} n-grams of up to {self.order} words; expected at most {MAX_NGRAMS:,} of up to "
+                f"{MAX_NGRAM} words. Use less text or shorter n-grams."
+            )
+        if not 0 <= self.discount < 1:
+            raise InputError(f"discount must be at least 0 and below 1, not {self.discount}.")
+
+    @property
+    def kind(self) -> Kind:
+        return "decoder"
+
+    @property
+    def width(self) -> int:
+        """Words of context."""
+        return max(self.order - 1, 1)
+
+    @property
+    def layers(self) -> int:
+        return 0
+
+    @property
+    def decoder_layers(self) -> int:
+        return 0
+
+    @property
+    def tied(self) -> bool:
+        return False
+
+    @property
+    def target_vocabulary(self) -> None:
+        """None: it reads one language."""
+
+    @property
+    def output_vocabulary(self) -> int:
+        return self.vocabulary
+
+    @property
+    def max_tokens(self) -> int | None:
+        return None
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    @property
+    def dropout(self) -> float:
+        return 0.0
+
+    @property
+    def init_std(self) -> float | None:
+        return None
+
+
+Config = ModelConfig | RecurrentConfig | BagConfig | NgramConfig
 
 
 def _one_of(what: str, value: str, choices: tuple[str, ...]) -> None:

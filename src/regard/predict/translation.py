@@ -16,6 +16,7 @@ from regard.data.records import TranslateRecord
 from regard.generate.generator import Continuation, TextGenerator
 from regard.model import hooks as taps
 from regard.model.network import Network
+from regard.model.ngram_language import NgramNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
 from regard.ragged import Ragged
 from regard.tasks.greedy import DecodedSequence
@@ -177,6 +178,7 @@ def align(network: Network, generator: TextGenerator, source: Sequence[int], tar
     if isinstance(network, RecurrentNetwork):
         weights_TS = network.alignment(source_batch, target_batch)[0]
     else:
+        assert not isinstance(network, NgramNetwork)
         last = network.main.depth - 1
         weights = taps.attention(network, source_batch, target=target_batch, layers=[last], stack="decoder", cross=True)
         weights_TS = weights[last][0].mean(0)

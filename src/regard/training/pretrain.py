@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from regard.checkpoint.manifest import RUN
+from regard.config import NgramConfig
 from regard.data.batching.framing import Frame
 from regard.data.corpus.masking import Unit
 from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource
@@ -26,6 +27,12 @@ from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import DataSize
 from regard.training.engine.schedule import warmup_steps
+from regard.training.from_scratch.ngram_language import (
+    ORDERS,
+    VOCABULARY_PRESET,
+    check_ngram_settings,
+    ngram_language_model,
+)
 from regard.training.initial_model import InitialModel, check_model_settings, initial_model, new_heads
 from regard.training.job import TrainingJob
 from regard.training.load_text import TextData, TextFiles, check_objective, load_text, text_tokenizer
@@ -71,7 +78,7 @@ def pretrain(
     out: the folder to write.
     objective: mlm (masked tokens), mlm+nsp (and next sentences, as BERT), causal (next tokens, as GPT), or
         bidirectional (next and previous tokens, as ELMo).
-    preset: the name of a network to train from scratch.
+    preset: the name of a network to train from scratch, or of a baseline for causal: bigram, trigram, ngram (5 words).
     tokenizer: its tokenizer; learned from the files if not given.
     start: or a model to train further, with its own tokenizer (domain adaptation).
     dev: text to score on; if not given, a fraction of the documents (`dev_fraction`) is split off.
@@ -88,7 +95,7 @@ def pretrain(
     """
     user_settings = _pretraining_settings(settings, preset)
     _check_model(objective, preset, start, tokenizer)
-    check_model_settings(preset, user_settings.model)
+    _check_settings(preset, objective, user_settings)
     device = pick_device(user_settings.device)
     text_folder = Path(store or f"{out}.corpus").expanduser()
     text_files = TextFiles(files, dev, objective, text_folder, encoding=encoding, overwrite=overwrite)
@@ -96,10 +103,15 @@ def pretrain(
     with preserved_random_state(device), contextlib.ExitStack() as stack:
         context = RunContext.join(folder, device, resume=resume, progress=progress)
         stack.enter_context(_store_of_run(text_files, context, keep=store is not None))
-        words = text_tokenizer(text_files, preset=preset, start=start, tokenizer=tokenizer)
+        shape = VOCABULARY_PRESET if preset in ORDERS else preset
+        words = text_tokenizer(text_files, preset=shape, start=start, tokenizer=tokenizer)
         task = objective_task(objective, words, mask_rate=mask_rate, mask_unit=mask_unit)
-        model = _initial_model(task, words, user_settings, objective, start=start, preset=preset)
-        texts = load_text(text_files, words, user_settings, context)
+        if preset in ORDERS:
+            texts = load_text(text_files, words, user_settings, context)
+            model = ngram_language_model(preset, words, texts.train)
+        else:
+            model = _initial_model(task, words, user_settings, objective, start=start, preset=preset)
+            texts = load_text(text_files, words, user_settings, context)
         inputs = _pretraining_inputs(texts, task, model, user_settings, objective, str(preset or start))
         return run_pipeline(context, inputs, PretrainResult)
 
@@ -128,6 +140,14 @@ def _check_model(objective: str, preset: str | None, start: Any, tokenizer: Any)
         )
     if start is not None and tokenizer is not None:
         raise InputError(f"{start} has its own tokenizer; leave {setting('tokenizer')} out, or name a preset.")
+
+
+def _check_settings(preset: str | None, objective: str, settings: Settings) -> None:
+    """Whether the settings fit the model that is trained from scratch."""
+    if preset in ORDERS:
+        check_ngram_settings(preset, objective, settings)
+    else:
+        check_model_settings(preset, settings.model)
 
 
 def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple[Path, bool]:
@@ -230,6 +250,8 @@ def _pretraining_inputs(
         validation=validation,
         max_tokens=max_tokens,
         details=details,
+        initialize=(lambda _: None) if isinstance(config, NgramConfig) else None,  # it is counted already
+        fitted=isinstance(config, NgramConfig),
     )
 
 

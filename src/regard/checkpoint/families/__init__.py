@@ -45,6 +45,7 @@ FAMILIES: dict[str, Family] = {
         recurrent.ELMO,
         bag.NGRAM,
         bag.STATIC,
+        bag.NGRAM_LANGUAGE,
     )
 }
 

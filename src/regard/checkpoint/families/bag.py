@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from regard.checkpoint.family import Family, HFConfig
-from regard.config import BagConfig
+from regard.config import BagConfig, NgramConfig
 
 
 def read(hf: HFConfig) -> BagConfig:
@@ -45,3 +45,26 @@ def _family(name: str, title: str, docs: str, prefix: str) -> Family:
 
 NGRAM = _family("ngram", "n-gram", "the baseline `ngram`; transformers cannot open it", "Ngram")
 STATIC = _family("static", "static embedding", "the baseline `static`; transformers cannot open it", "Static")
+
+
+def read_language(hf: HFConfig) -> NgramConfig:
+    return NgramConfig(**{field.name: hf[field.name] for field in fields(NgramConfig)})
+
+
+def write_language(config: NgramConfig) -> dict[str, Any]:
+    return asdict(config) | {"bos_token_id": 0, "eos_token_id": 0}
+
+
+NGRAM_LANGUAGE = Family(
+    name="ngram-language",
+    title="n-gram language",
+    docs="the language baselines `bigram`, `trigram` and `ngram`; transformers cannot open them",
+    model_type="regard-ngram-language",
+    in_transformers=False,
+    classes={"NgramDecoder": (), "NgramForLanguage": ("language",)},
+    defaults=asdict(NgramConfig(vocabulary=1)),
+    read=read_language,
+    write=write_language,
+    base={name: name for name in ("decoder.parents", "decoder.words", "decoder.counts", "decoder.sizes")},
+    heads={"language": {}},
+)

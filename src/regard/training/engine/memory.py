@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from regard.config import BagConfig, Config, RecurrentConfig
+from regard.config import BagConfig, Config, NgramConfig, RecurrentConfig
 from regard.model.block import GATED
 from regard.model.network import Network
 
@@ -74,6 +74,8 @@ def per_token(config: Config, heads: tuple[str, ...], *, half: bool, gradient_ch
     size = 2 if half else 4
     predictions = {"masked": 1, "language": 1, "sides": 2}  # over the vocabulary, by head
     logits = config.output_vocabulary * (2 * size + 4) * max((predictions.get(head, 0) for head in heads), default=0)
+    if isinstance(config, NgramConfig):
+        return logits
     if isinstance(config, BagConfig):  # rows of the table and the vector of a text
         return 4 * config.width * 4
     if isinstance(config, RecurrentConfig):  # gates and states in full precision; attention and its inputs
