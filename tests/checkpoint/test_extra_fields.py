@@ -321,7 +321,14 @@ def test_wrong_settings_of_ours_are_named(path: tuple[str, ...], value: Any, tmp
 
 def test_every_family_has_our_format(tmp_path: Path) -> None:
     names = {PRESETS[name].family: name for name in SHAPES}
-    assert set(names) == set(FAMILIES) - {"recurrent", "recurrent-language", "elmo", "ngram", "static"}
+    assert set(names) == set(FAMILIES) - {
+        "recurrent",
+        "recurrent-language",
+        "elmo",
+        "ngram",
+        "static",
+        "ngram-language",
+    }
     for name in names.values():
         checkpoint = made(name, None, **{"attention.select": "hard"})
         assert family_for(checkpoint.family, checkpoint.config).own_names
