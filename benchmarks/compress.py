@@ -6,6 +6,7 @@
     python benchmarks/compress.py teachers DATA-FOLDER --out runs      # fine-tune minilm, on a GPU, 4 minutes
     python benchmarks/compress.py scores DATA-FOLDER --out runs        # what int8 loses, two cores, 15 minutes
     python benchmarks/compress.py students DATA-FOLDER --out runs      # teachers and students on a GPU, 9 minutes
+    python benchmarks/compress.py ratio DATA-FOLDER --out runs --students DIR   # speed of these students, a few minutes
     python benchmarks/compress.py search DATA-FOLDER --out runs        # regard compress on each set, 20 minutes each
     python benchmarks/compress.py floor --out runs                     # 20 repetitions from stored rows, a minute
 
@@ -25,15 +26,17 @@ import platform
 import random
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from common import lengths, median_times
-from packed import pack
+from common import alternate, lengths, median_times
+from packed import pack, unpack
 from sets import SETS
 from students import train_students
 
@@ -43,7 +46,7 @@ from regard.checkpoint.source import from_preset, minilm_folder
 from regard.comparison.trainings.compared_data import ComparedData
 from regard.compression.compress import BelowFloor
 from regard.compression.guarantee import compare_to_floor
-from regard.compression.measure import empty_table
+from regard.compression.measure import empty_table, measure
 from regard.config import ModelConfig
 from regard.data.records import Record
 from regard.export.onnx_files import write_onnx_files
@@ -72,6 +75,9 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--out", type=Path, default=Path("runs"))
     parser.add_argument("--sets", nargs="+", default=list(TEACHERS))
+    parser.add_argument(
+        "--students", type=Path, help="folder with the files of the stage students, for the stage ratio"
+    )
     parser.add_argument("--families", nargs="+", help="presets of the stage parity, such as tiny-bert")
     parser.add_argument("--rows", type=int, default=None, help="training and held-out rows of each set")
     parser.add_argument("--minutes", type=float, default=8.5, help="no set is begun in the last two of them")
@@ -269,6 +275,50 @@ def students(options: argparse.Namespace) -> None:
     train_students(options, held_out, keep)
 
 
+def ratio(options: argparse.Namespace) -> None:
+    """Students that came back from a GPU (SET-STUDENT.zip in --students), in fp32 and int8, beside their teacher.
+
+    CPU time of the test rows, texts in and answers out, the models taking turns: other work on the machine changes it
+    little. Scores of the teacher are those in rows.zip, since its folder here may come from another training.
+    """
+    for file in sorted(options.students.glob("*-*.zip")):
+        name, student = file.stem.split("-", 1)
+        unpack(file, options.out / file.stem)
+        rows = held_out(name, options.data, options.rows)
+        models = {"teacher": regard.load(options.out / name, device="cpu", engine="torch")}
+        models |= {
+            engine: regard.load(options.out / file.stem, device="cpu", engine=engine) for engine in ("torch", "int8")
+        }
+        some = rows.test[:128]
+        times = alternate(*(partial(_cpu_ms, model, some) for model in models.values()), rounds=3)
+        with zipfile.ZipFile(options.students / "rows.zip") as archive:
+            stored = json.loads(archive.read(f"{name}-small.compress/candidates/teacher/result.json"))
+        metric = next(iter(stored["scores"]))
+        teacher = stored["scores"][metric]["value"]
+        for engine, value in list(zip(models, times, strict=True))[1:]:
+            model = models[engine]
+            measured = measure(model, task_for(model.checkpoint, model.folder), rows.labeled.dev, rows.test)
+            score = measured.scores[metric].value
+            keep(
+                stage="ratio",
+                set=name,
+                student=student,
+                engine=engine,
+                parameters=measured.parameters,
+                score=round(score, 4),
+                kept=round(score / teacher, 4),
+                times_as_fast=round(times[0] / value, 2),
+                teacher_ms=round(times[0] / len(some), 3),
+                student_ms=round(value / len(some), 3),
+            )
+
+
+def _cpu_ms(model: regard.Model, rows: list[Record]) -> float:
+    started = time.process_time()
+    model.predict(rows)
+    return 1000 * (time.process_time() - started)
+
+
 def search(options: argparse.Namespace) -> None:
     """All candidates of `regard compress`: score kept, speed and parameters beside the teacher's."""
     for name in options.sets:
@@ -363,6 +413,7 @@ STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "teachers": teachers,
     "scores": scores,
     "students": students,
+    "ratio": ratio,
     "search": search,
     "floor": floor,
 }

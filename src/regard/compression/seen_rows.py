@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.files import read_json
-from regard.errors import RegardError, setting
+from regard.errors import RegardError
 from regard.predict.model_task import RUN, read_training_run
 from regard.training.load_data import Where, load_data
 
@@ -31,5 +31,5 @@ def seen_note(folder: Path | None, data: Where, task: str, reading: Mapping[str,
         return None
     return (
         "the teacher was trained on this data, so it scores higher on the test rows than on new ones, and students "
-        f"seem worse than they are. Give rows that it has not seen with {setting('test')}."
+        "seem worse than they are. Give it test rows that it has not seen."
     )
