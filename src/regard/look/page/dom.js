@@ -49,7 +49,7 @@ export function bar(value, largest, kind = "c0") {
 
 export function table(heads, rows, properties = {}) {
   return h("div", { class: "scroll" }, h("table", properties,
-    h("thead", {}, h("tr", {}, heads.map((each) => h("th", { scope: "col" }, each)))),
+    h("thead", {}, h("tr", {}, heads.map((each) => h("th", { scope: "col", class: each === "" ? "wide-bar" : null }, each)))),
     h("tbody", {}, rows)));
 }
 

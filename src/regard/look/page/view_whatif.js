@@ -147,6 +147,6 @@ function counterfactualCard(model) {
 function found(answer) {
   const intro = h("p", {}, `${answer.tried} replacements from ${answer.source === "embedding neighbors" ? "similar embeddings" : "a masked language model"}: `, h("b", {}, `${answer.changes.length} change the answer`), ` from ${answer.label} (${percent(answer.probability)}).`);
   if (!answer.changes.length) return [intro];
-  return [intro, table(["word", "replaced by", "new answer", "probability", ""], answer.changes.slice(0, 20).map((change) => h("tr", { "data-text": change.text }, h("td", { dir: "auto" }, change.word), h("td", { dir: "auto" }, h("b", {}, change.replacement)), h("td", { dir: "auto" }, change.label), h("td", { class: "n" }, percent(change.probability)),
+  return [intro, table(["word", "replaced by", "new answer", "probability", "\u00a0"], answer.changes.slice(0, 20).map((change) => h("tr", { "data-text": change.text }, h("td", { dir: "auto" }, change.word), h("td", { dir: "auto" }, h("b", {}, change.replacement)), h("td", { dir: "auto" }, change.label), h("td", { class: "n" }, percent(change.probability)),
     h("td", {}, h("button", { type: "button", class: "plain", onclick: () => edit(change.text) }, "Show")))), { class: "sorted" }), answer.changes.length > 20 ? h("p", { class: "faint small" }, `and ${answer.changes.length - 20} more`) : null].filter(Boolean);
 }
