@@ -125,7 +125,7 @@ def soak(classifier: str, minutes: float, work: Path) -> dict[str, Any]:
         server.wait_ready()
         test = Soak(server, classifier)
         capacity = test.capacity()
-        asyncio.run(test.open_loop(3 * capacity, 60 * min(1.0, minutes / 4)))  # queues and caches reach their sizes
+        asyncio.run(test.open_loop(3 * capacity, 60 * min(5.0, minutes / 4)))  # queues and caches reach their sizes
         test.statuses.clear()
         before = server.memory()
         asyncio.run(test.open_loop(3 * capacity, 60 * minutes))

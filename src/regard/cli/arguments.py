@@ -87,6 +87,15 @@ Engine = Annotated[
         "CPU), or auto: torch, unless regard compress recorded another one."
     ),
 ]
+Ray = Annotated[
+    bool,
+    arg(
+        help="Run on a Ray cluster: the one of RAY_ADDRESS, else one on this machine. --output is a folder with a file "
+        "of JSON lines for every --shard-rows rows; the same command continues a run that was stopped."
+    ),
+]
+RayWorkers = Annotated[int, arg(help="Processes of --ray; 0 is one per two processors of the cluster.")]
+ShardRows = Annotated[int, arg(help="Rows of a file of --ray.")]
 Resume = Annotated[bool, arg(help="Continue a stopped run from the last checkpoint in --out.")]
 Overwrite = Annotated[bool, arg(help="Write to --out even if it is not empty.")]
 Json = Annotated[bool, arg(help="Print JSON instead of text.")]
@@ -159,3 +168,13 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
             raise record.place.error("holds an empty text", fix="Remove the line, or give it words.")
         texts.append(record.text)
     return texts
+
+
+def check_ray(*, output: Path | None, file: str | None) -> None:
+    """Raise UsageError unless --ray has an input and a folder for its output."""
+    if output is None or output.suffix:
+        raise UsageError(
+            f"--ray writes a folder; --output is {output}. Give a name without an ending, such as answers."
+        )
+    if file is None:
+        raise UsageError("--ray is for many texts. Give them as --input FILE.")

@@ -7,9 +7,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import InputError, escape_control_characters
+from regard.errors import InputError, escape_control_characters, pluralize
 from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ def print_scores(scores: Mapping[str, Score]) -> None:
 def print_status(line: str) -> None:
     """Print a line about the work on stderr."""
     print(escape_control_characters(line), file=sys.stderr, flush=True)
+
+
+def print_parts(rows: int, parts: int, output: Path, *, json: bool) -> None:
+    """Print what a run on a cluster has written."""
+    if json:
+        print_json({"rows": rows, "output": str(output), "parts": parts})
+    else:
+        print_status(f"{pluralize(rows, 'row')} in {pluralize(parts, 'part')}: {output}")
 
 
 @contextlib.contextmanager

@@ -18,15 +18,28 @@ from regard.cli.arguments import (
     Json,
     LiteralTexts,
     ModelName,
+    Ray,
+    RayWorkers,
+    ShardRows,
     TextColumn,
     Texts,
     check_not_files,
     check_output,
+    check_ray,
     check_texts,
     read_texts,
 )
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_table, progress_bar, shorten, untrained_field
+from regard.cli.output import (
+    UsageError,
+    print_json,
+    print_parts,
+    print_table,
+    progress_bar,
+    progress_rows,
+    shorten,
+    untrained_field,
+)
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
@@ -70,6 +83,9 @@ class EmbedCommand:
         arg(help="Pooling of token vectors: auto is the model's own, none keeps one vector per token."),
     ] = "auto"
     normalize: Annotated[bool, arg(help="Scale every vector to length 1, so that a dot product is a cosine.")] = False
+    ray: Ray = False
+    ray_workers: RayWorkers = 0
+    shard_rows: ShardRows = 1000
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -80,6 +96,9 @@ class EmbedCommand:
 def run(command: EmbedCommand) -> None:
     check_texts(command.texts, command.input, command.columns, command.encoding)
     check_not_files(command.texts, command.literal, "To read its texts, use --input {name}.")
+    if command.ray:
+        _run_on_ray(command)
+        return
     if command.output is not None:
         _check_name(command.output, per_token=command.pooling == "none")
         check_output(command.output, "--output", inputs=(command.input,), model=command.model)
@@ -109,6 +128,34 @@ def run(command: EmbedCommand) -> None:
             print_json({"text": text, name: vector.tolist()} | untrained_field(model))
     else:
         print_table([(shorten(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
+
+
+def _run_on_ray(command: EmbedCommand) -> None:
+    check_ray(output=command.output, file=command.input)
+    if command.pooling == "none":
+        raise UsageError("--ray and --pooling none contradict each other: --ray writes one vector per text.")
+    assert command.output is not None
+    assert command.input is not None
+    from regard.cluster.bulk import run_on_ray
+
+    with progress_rows() as progress:
+        done = run_on_ray(
+            command.model,
+            "embed",
+            read_texts(command.input, command.columns, command.encoding),
+            command.output,
+            load_options={"device": command.device, "dtype": command.dtype, "engine": command.engine},
+            options={
+                "layer": command.layer,
+                "pooling": command.pooling,
+                "normalize": command.normalize,
+                "batch_tokens": command.batch_tokens,
+            },
+            workers=command.ray_workers,
+            shard_rows=command.shard_rows,
+            progress=progress,
+        )
+    print_parts(done.rows, done.parts, done.output, json=command.json)
 
 
 def _embed(

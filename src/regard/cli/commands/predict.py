@@ -24,13 +24,17 @@ from regard.cli.arguments import (
     Json,
     LiteralTexts,
     ModelName,
+    Ray,
+    RayWorkers,
+    ShardRows,
     Texts,
     check_not_files,
     check_output,
+    check_ray,
     check_texts,
 )
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_status, progress_rows, shorten
+from regard.cli.output import UsageError, print_json, print_parts, print_status, progress_rows, shorten
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
@@ -50,6 +54,7 @@ Examples:
   regard predict runs/same "a text" "another text"       a model for pairs takes texts two by two
   regard predict runs/reader "a question" "a context"    and so does one that answers questions
   regard predict runs/reader "a question" "another" --context page.txt
+  regard predict runs/reviews --input new.csv --output answers --ray    on a Ray cluster, a folder of JSON lines
   cat texts.txt | regard predict runs/reviews --input - --json"""
 
 FILES = "To read it, use --input {name} (one text per line, or a table), or --context {name} for questions about it."
@@ -78,6 +83,9 @@ class PredictCommand:
     output: Answers = None
     resume: Annotated[bool, arg(help="Continue an --output that was stopped, after its last complete row.")] = False
     abstain: Abstain = None
+    ray: Ray = False
+    ray_workers: RayWorkers = 0
+    shard_rows: ShardRows = 1000
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -92,6 +100,9 @@ def run(command: PredictCommand) -> None:
     model = load(command.model, device=command.device, dtype=command.dtype, engine=command.engine)
     context = _context(command, model)
     rows = input_rows(command, model, context)
+    if command.ray:
+        _run_on_ray(command, rows)
+        return
     if command.output is not None:
         _write(command, model, rows, context)
         return
@@ -116,6 +127,9 @@ def _check(command: PredictCommand) -> None:
         raise UsageError("--input and --context cannot both be stdin; give one of them as a file.")
     if command.resume and command.output is None:
         raise UsageError("--resume was given without --output; it continues a file that was not finished.")
+    if command.ray:
+        check_ray(output=command.output, file=command.input)
+        return
     check_output(command.output, "--output", inputs=(command.input, command.context), model=command.model)
     if command.output is None:
         return
@@ -125,6 +139,25 @@ def _check(command: PredictCommand) -> None:
     output_format(command.output)
     if command.resume and is_stream(command.output):
         raise UsageError(f"--resume was given, but --output {command.output} is not a file that can be continued.")
+
+
+def _run_on_ray(command: PredictCommand, rows: Iterator[InputRow]) -> None:
+    assert command.output is not None
+    from regard.cluster.bulk import run_on_ray
+
+    with progress_rows() as progress:
+        done = run_on_ray(
+            command.model,
+            "predict",
+            (row.item for row in rows),
+            command.output,
+            load_options={"device": command.device, "dtype": command.dtype, "engine": command.engine},
+            options={"abstain": command.abstain, "batch_tokens": command.batch_tokens},
+            workers=command.ray_workers,
+            shard_rows=command.shard_rows,
+            progress=progress,
+        )
+    print_parts(done.rows, done.parts, done.output, json=command.json)
 
 
 def _context(command: PredictCommand, model: Model) -> str | None:
