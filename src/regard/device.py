@@ -33,6 +33,7 @@ EXTRAS = {
     "excel": ("openpyxl",),
     "sklearn": ("sklearn",),
     "search": ("optuna",),
+    "ray": ("ray",),
     "wandb": ("wandb",),
     "mlflow": ("mlflow",),
 }
