@@ -28,6 +28,16 @@ def test_every_view_opens_from_a_file(open_url: OpenPage, tmp_path: Path, kind: 
         assert page.locator("main .error").count() == (1 if (kind, view) == ("translator", "meaning") else 0), view
 
 
+def test_steps_that_a_file_does_not_hold(open_url: OpenPage, tmp_path: Path) -> None:
+    path = session_page(session(KINDS["encoder"](), text=TEXT)).save(tmp_path / "page.html")
+    page: Any = open_url(f"{path.as_uri()}#view=steps&layer=2&heads=3&token=2")
+    page.wait_for_selector("main[data-ready]")
+    assert "head 0 of layer 1 at every token" in page.inner_text(".held")
+    assert "layer 2, head 3" in page.inner_text("main")
+    ready(page, lambda: page.click(".go-to >> nth=0"))
+    assert page.locator(".scores [data-weight]").count() > 0
+
+
 def test_a_notebook_shows_it(open_url: OpenPage, tmp_path: Path) -> None:
     frame = look_page(KINDS["encoder"](), TEXT)._repr_html_()
     (tmp_path / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{frame}", encoding="utf-8")

@@ -50,7 +50,7 @@ class LookCommand:
     svg: Annotated[Path | None, arg(help="The same as SVG, for papers.", metavar="FILE.svg")] = None
     layer: Annotated[
         int | None,
-        arg(help="Layer of --png and --svg, counted from 1; the last that does not only average if not given."),
+        arg(help="Layer of --png and --svg, from 1; the last if not given, or the one before if that only averages."),
     ] = None
     heads: Annotated[
         tuple[int, ...], arg(help="Heads of --png and --svg, from 0; all if not given.", metavar="N...")
