@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.problems import problem
+from regard.serve.http.tracing import describe_span, new_tracer, request_span
 from regard.serve.model_table import ModelTable
 
 LOG = logging.getLogger("regard.serve")
@@ -41,6 +42,7 @@ class Guard:
         self.keys = keys
         self.metrics = metrics
         self.open_requests = 0
+        self.tracer = new_tracer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,12 +51,13 @@ class Guard:
         record = RequestRecord(scope)
         self.open_requests += 1
         self.metrics.in_progress.inc()
-        try:
-            await self._answer(scope, receive, record.sending(send))
-        finally:
-            self.open_requests -= 1
-            self.metrics.in_progress.dec()
-            record.finish(self.metrics)
+        with request_span(self.tracer, scope) as span:
+            try:
+                await self._answer(scope, receive, record.sending(send))
+            finally:
+                self.open_requests -= 1
+                self.metrics.in_progress.dec()
+                describe_span(span, record.finish(self.metrics))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -141,7 +144,8 @@ class RequestRecord:
 
         return noted
 
-    def finish(self, metrics: ServeMetrics) -> None:
+    def finish(self, metrics: ServeMetrics) -> dict[str, Any]:
+        """Log and count the request; what the log says."""
         seconds = time.monotonic() - self.started
         route = getattr(self.scope.get("route"), "path", "other")
         status = str(self.status or 499)  # the client left before an answer
@@ -156,6 +160,7 @@ class RequestRecord:
             "client": (self.scope.get("client") or [None])[0],
         }
         LOG.info("request", extra={"fields": values})
+        return values
 
 
 class JsonFormatter(logging.Formatter):
