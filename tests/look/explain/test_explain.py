@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import numpy as np
 import pytest
-from tests.look.tiny_models import KINDS, TEXT, model, text_for
+from tests.look.tiny_models import CONTEXT, KINDS, TEXT, model, text_for
 
 from regard.errors import InputError
 from regard.look.explain.explain import default_method
@@ -115,3 +117,14 @@ def test_errors_say_what_is_wrong_and_what_can_be_done(kind: str, options: dict[
 
 def test_methods_are_listed_with_the_default_first() -> None:
     assert next(iter(METHODS)) == default_method(model("tiny-bert", {"sequence": 2}))
+
+
+def test_a_notebook_shows_every_word_in_color_and_no_markup() -> None:
+    text = "the <b> soup , the film , was bad"
+    explanation = model("tiny-bert", {"sequence": 2}).explain(text, CONTEXT, method="occlusion")
+    page = explanation._repr_html_()
+    assert page.count("<span") == len(explanation.words)
+    assert re.sub(r"<[^>]*>", "", page).endswith(html.escape(text) + CONTEXT)
+    assert "<b>" not in page
+    strongest = max(explanation.words, key=lambda word: abs(word.score))
+    assert f'title="{strongest.score:+.4f}">{html.escape(strongest.text)}</span>' in page

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, NamedTuple
 
-from regard.display import html_summary
+GREEN, RED = "46,160,67", "218,54,51"
 
 
 class WordScore(NamedTuple):
@@ -93,5 +93,20 @@ class Explanation:
         return values
 
     def _repr_html_(self) -> str:
-        shown: Mapping[str, object] = {word.text: f"{word.score:+.3f}" for word in self.words}
-        return html_summary(f"{self.method}: {self.target.description}", shown)
+        """The text in a notebook, colored as in a terminal; a word's score is shown under the pointer."""
+        texts = [self.text] if self.pair is None else [self.text, self.pair]
+        largest = max((abs(word.score) for word in self.words), default=0.0) or 1.0
+        title = f"<strong>{escape(self.target.description)}</strong> ({escape(self.method)})"
+        lines = [f"<p>{self._colored(number, text, largest)}</p>" for number, text in enumerate(texts)]
+        return f"<div><p>{title}</p>{''.join(lines)}</div>"
+
+    def _colored(self, sequence: int, text: str, largest: float) -> str:
+        """HTML of one text: green words speak for the answer, red words against it."""
+        parts, end = [], 0
+        for word in (word for word in self.words if word.sequence == sequence):
+            color = GREEN if word.score >= 0 else RED
+            style = f"background:rgba({color},{abs(word.score) / largest:.2f});border-radius:3px"
+            shown = escape(text[word.start : word.end])
+            parts += [escape(text[end : word.start]), f'<span style="{style}" title="{word.score:+.4f}">{shown}</span>']
+            end = word.end
+        return "".join([*parts, escape(text[end:])])
