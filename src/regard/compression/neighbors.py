@@ -33,10 +33,10 @@ def word_neighbors(model: Model, words: Iterable[str], *, count: int = NEAREST) 
     vectors_VD = table_VD[torch.tensor([vocabulary[name] for name in names], device=table_VD.device)]
     vectors_VD = torch.nn.functional.normalize(vectors_VD - vectors_VD.mean(0), dim=1)
     places = {name: row for row, name in enumerate(names)}
-    wanted = [word for word in dict.fromkeys(words) if word in places]
+    known = [word for word in dict.fromkeys(words) if word in places]
     result: dict[str, tuple[str, ...]] = {}
-    for start in range(0, len(wanted), CHUNK):
-        part = wanted[start : start + CHUNK]
+    for start in range(0, len(known), CHUNK):
+        part = known[start : start + CHUNK]
         rows_W = torch.tensor([places[word] for word in part], device=table_VD.device)
         near_WK = (vectors_VD[rows_W] @ vectors_VD.T).topk(count + 1).indices.tolist()
         for word, near in zip(part, near_WK, strict=True):
