@@ -22,6 +22,7 @@ from regard.cli.trainer_names import OWN
 from regard.data.records import record_type_names
 from regard.predict import Model
 from regard.tasks import TASKS
+from regard.training.from_scratch.ngram_language import ORDERS
 from regard.training.settings import NOT_NEEDED, OLD_NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +131,7 @@ def named_after(flag: str, page: Path) -> Iterator[str]:
 def test_presets_families_tasks_and_samples(page: Path) -> None:
     code = "\n".join([*blocks(page, "python"), *spans(page)])
     presets = {*named_after("preset", page), *re.findall(r'regard\.create\("([^"]+)"', code)}
-    assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - {*PRESETS, *BASELINES} == set()
+    assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - {*PRESETS, *BASELINES, *ORDERS} == set()
     tasks = set(named_after("task", page))
     assert {name for name in tasks if not PLACEHOLDER.fullmatch(name)} - {*TASKS, *record_type_names()} == set()
     names = {
