@@ -138,5 +138,5 @@ def test_nothing_is_set_on_other_processors() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("fastapi") is None, reason="needs the extra serve")
 def test_the_process_that_answers_http_imports_no_torch() -> None:
-    result = tops("import regard.serve.model_table, regard.serve.http.run_server")
+    result = tops("import regard.cli, regard.serve.model_table, regard.serve.http.run_server")
     assert result.isdisjoint({"torch", "numpy", "tokenizers"})

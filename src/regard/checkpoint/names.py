@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:  # the command line reads the families without torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,11 @@ class TensorMapping:
             return parts[0].T.contiguous()
         if self.storage == "leading axis":
             return parts[0].squeeze(0)
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        if len(parts) == 1:
+            return parts[0]
+        import torch
+
+        return torch.cat(parts)
 
     def write(self, ours: Tensor, sizes: Sequence[int] | None) -> dict[str, Tensor]:
         if self.storage == "transposed" and ours.dim() == 2:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.families import bart
 from regard.checkpoint.family import Family, HFConfig, activation_to_hf, require_settings
 from regard.config import ModelConfig, PositionConfig
-from regard.model.positions import sinusoidal
+
+if TYPE_CHECKING:  # the command line reads the families without torch
+    from torch import Tensor
 
 TABLES = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
 SHARED = "share_encoder_decoder_embeddings"
@@ -54,6 +54,8 @@ def write_2017(config: ModelConfig) -> dict[str, Any]:
 
 def tables(config: ModelConfig) -> Mapping[str, Tensor]:
     """The fixed position tables, for libraries that load them instead of computing sines and cosines in halves."""
+    from regard.model.positions import sinusoidal
+
     table = sinusoidal(config.max_tokens or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
     return {name: table.clone() for name in TABLES}
 
