@@ -74,6 +74,7 @@ def draw(messages: Path, out: Path, names: list[str]) -> None:
         ),
     }
     if "reasons" in names:
+        data_set.ROWS["words"] = 120  # enough for a picture
         data_set.run_now(sessions["messages"], "words", None)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
