@@ -31,5 +31,5 @@ def seen_note(folder: Path | None, data: Where, task: str, reading: Mapping[str,
         return None
     return (
         "the teacher was trained on this data, so it scores higher on the test rows than on new ones, and students "
-        "seem worse than they are. Give it test rows that it has not seen."
+        "seem worse than they are. Give test rows that it has not seen"
     )
