@@ -70,7 +70,7 @@ def peer(name: str, folder: str, kind: str, args: argparse.Namespace) -> Iterato
     if name == "infinity":
         model = str(Path(folder).resolve())
         command = [str(args.peers / "bin" / "infinity_emb"), "v2", "--model-id", model, "--served-model-name", "m"]
-        command += ["--engine", "torch", "--device", "cpu", "--port", str(port), "--no-bettertransformer"]
+        command += ["--engine", "torch", "--device", "cpu", "--port", str(port)]
         command += ["--url-prefix", "/v1", "--host", "127.0.0.1"]
     else:
         command = [python, str(Path(__file__).with_name("serve_peers.py")), name, folder, kind, str(port)]

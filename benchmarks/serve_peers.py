@@ -6,6 +6,7 @@ infinity-emb has a command of its own, see `serve.py`.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import Any
 
@@ -48,13 +49,16 @@ def plain(folder: str, kind: str, port: int) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
 
-def litserve(folder: str, kind: str, port: int) -> None:
-    """LitServe with dynamic batches."""
+if importlib.util.find_spec("litserve") is not None:
     import litserve
 
-    class Api(litserve.LitAPI):  # type: ignore[misc]
+    class LitApi(litserve.LitAPI):  # type: ignore[misc]  # at the top level: LitServe starts processes with it
+        """The same pipeline in LitServe."""
+
+        folder, kind = "", "embed"
+
         def setup(self, device: str) -> None:
-            self.pipeline = Pipeline(folder, kind)
+            self.pipeline = Pipeline(self.folder, self.kind)
 
         def decode_request(self, request: dict[str, Any]) -> str:
             return str(request["text"])
@@ -65,9 +69,13 @@ def litserve(folder: str, kind: str, port: int) -> None:
         def encode_response(self, output: dict[str, Any]) -> dict[str, Any]:
             return output
 
-    api = Api(max_batch_size=32, batch_timeout=0.005, api_path=f"/{kind}")
+
+def batched(folder: str, kind: str, port: int) -> None:
+    """LitServe with dynamic batches."""
+    api = LitApi(max_batch_size=32, batch_timeout=0.005, api_path=f"/{kind}")
+    api.folder, api.kind = folder, kind
     litserve.LitServer(api, accelerator="cpu").run(host="127.0.0.1", port=port, generate_client_file=False)
 
 
 if __name__ == "__main__":
-    {"plain": plain, "litserve": litserve}[sys.argv[1]](sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    {"plain": plain, "litserve": batched}[sys.argv[1]](sys.argv[2], sys.argv[3], int(sys.argv[4]))
