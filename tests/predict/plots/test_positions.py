@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,14 +34,16 @@ def test_learned_positions_are_the_rows_of_the_table() -> None:
     model = tiny("learned")
     vectors = position_vectors(model, 5)
     assert vectors.shape == (5, model.config.width)
-    places = model.network.encoder.embeddings.places
+    network: Any = model.network
+    places = network.encoder.embeddings.places
     assert np.array_equal(vectors, places.weight[:5].detach().numpy())
 
 
 def test_rows_before_position_0_are_left_out() -> None:
     model = regard.create("tiny-roberta", vocabulary=30, device="cpu")
     offset = model.config.positions.offset
-    places = model.network.encoder.embeddings.places
+    network: Any = model.network
+    places = network.encoder.embeddings.places
     assert offset > 0
     assert np.array_equal(position_vectors(model, 3), places.weight[offset : offset + 3].detach().numpy())
 
@@ -58,7 +61,8 @@ def test_models_without_position_vectors_say_why(kind: str, words: str) -> None:
 
 def test_the_map_and_the_similarity() -> None:
     vectors = sinusoidal(12, 8)
-    left, right, *_ = draw_positions(vectors).axes
+    axes: Any = draw_positions(vectors).axes
+    left, right, *_ = axes
     assert np.allclose(left.images[0].get_array(), vectors.T.numpy())
     expected = torch.nn.functional.cosine_similarity(vectors[:, None], vectors[None], dim=2)
     assert np.allclose(right.images[0].get_array(), expected.numpy(), atol=1e-6)
@@ -67,7 +71,8 @@ def test_the_map_and_the_similarity() -> None:
 def test_hands_point_to_cosine_and_sine() -> None:
     vectors = sinusoidal(4, 8)
     ax = draw_hands(vectors, hands=[0, 1], positions=[0, 3])
-    start, end = ax.lines[1].get_xydata()
+    ends: Any = ax.lines[1].get_xydata()
+    start, end = ends
     assert np.allclose(end - start, [vectors[3, 1], vectors[3, 0]])
     assert {text.get_text() for text in ax.texts} == {"0", "3", "hand 0", "hand 1"}
 

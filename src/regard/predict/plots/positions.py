@@ -29,6 +29,7 @@ def position_vectors(model: Model, count: int | None = None) -> npt.NDArray[np.f
 
     position_vectors(regard.load("minilm"), 128).shape  # (128, 384)
     """
+    from regard.config import ModelConfig
     from regard.model.embeddings import Embeddings
 
     parts = [part for part in model.network.modules() if isinstance(part, Embeddings)]
@@ -36,7 +37,7 @@ def position_vectors(model: Model, count: int | None = None) -> npt.NDArray[np.f
         table = part.table if part.places is None else part.places.weight[part.offset :]
         if table is not None:
             return np.asarray(table[:count].detach().float().cpu())
-    kind = model.config.positions.kind if parts else "none"
+    kind = model.config.positions.kind if isinstance(model.config, ModelConfig) else "none"
     raise InputError(f"this model adds no position vectors: {WHY_NONE.get(kind, f'its positions are {kind}')}.")
 
 
