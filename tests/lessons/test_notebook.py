@@ -17,8 +17,9 @@ def test_cells(tmp_path: Path) -> None:
     notebook = json.loads(write_notebook(page, tmp_path / "a.ipynb").read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = notebook["cells"]
-    assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "markdown", "code"]
-    assert cells[1]["source"] == ["x = 1\n", "print(x)"]
-    assert cells[1]["outputs"] == []
-    assert cells[3]["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["check"]}
-    assert len({cell["id"] for cell in cells}) == 4
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "code", "markdown", "code"]
+    assert "empty folder" in cells[1]["source"][0]
+    assert cells[2]["source"] == ["x = 1\n", "print(x)"]
+    assert cells[2]["outputs"] == []
+    assert cells[4]["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["check"]}
+    assert len({cell["id"] for cell in cells}) == 5

@@ -11,6 +11,12 @@ from typing import Any
 from regard.data.atomic import atomic_text_file
 from regard.lessons.page import KINDS, Code, Page, Text
 
+START = """# The lesson writes its files into an empty folder, so that all cells can run again.
+import os
+import tempfile
+
+os.chdir(tempfile.mkdtemp(prefix="regard-lesson-"))"""
+
 
 def write_notebook(page: Page, path: Path) -> Path:
     """Write the notebook. Checks and solutions are folded cells, tagged "check" and "solution"."""
@@ -29,6 +35,8 @@ def notebook(page: Page) -> dict[str, Any]:
         else:
             if part.kind != "example":
                 cells.append(_cell(len(cells), "markdown", f"*{KINDS[part.kind]}:*"))
+            if not any(cell["cell_type"] == "code" for cell in cells):
+                cells.append(_code_cell(len(cells), Code(START, "example", 0)))
             cells.append(_code_cell(len(cells), part))
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return {
