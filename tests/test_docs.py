@@ -126,7 +126,7 @@ def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
     results: list[str] = []
     for name, kind in get_type_hints(settings).items():
         if is_dataclass(kind):
-            results += flags(kind, "" if name == "settings" else f"{name}.") if nested else []
+            results += flags(kind, "" if name == "settings" else f"{prefix}{name}.") if nested else []
         elif name not in ("model", "texts", "text", "files", "data", "queries", "name", "more"):
             results.append(f"--{prefix}{name.replace('_', '-')}")
     return results
