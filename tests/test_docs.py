@@ -127,7 +127,7 @@ def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
     for name, kind in get_type_hints(settings).items():
         if is_dataclass(kind):
             results += flags(kind, "" if name == "settings" else f"{prefix}{name}.") if nested else []
-        elif name not in ("model", "texts", "text", "files", "data", "queries", "name", "more"):
+        elif name not in ("model", "texts", "text", "files", "data", "queries", "name", "more", "what", "url"):
             results.append(f"--{prefix}{name.replace('_', '-')}")
     return results
 
