@@ -312,8 +312,42 @@ class RecurrentConfig:
         return None
 
 
+class WithoutLayers:
+    """What the configs of networks that look features or counts up in a table have in common."""
+
+    vocabulary: int
+
+    @property
+    def layers(self) -> int:
+        return 0
+
+    @property
+    def decoder_layers(self) -> int:
+        return 0
+
+    @property
+    def tied(self) -> bool:
+        return False
+
+    @property
+    def target_vocabulary(self) -> None:
+        """None: they read one text and write none in another language."""
+
+    @property
+    def output_vocabulary(self) -> int:
+        return self.vocabulary
+
+    @property
+    def max_tokens(self) -> int | None:
+        return None
+
+    @property
+    def init_std(self) -> float | None:
+        return None
+
+
 @dataclass(frozen=True)
-class BagConfig:
+class BagConfig(WithoutLayers):
     """The configuration of a network without attention: a text is a set of features, each with a row of a table.
 
     Weighting "mean" is the mean of the rows; "tfidf" is their sum, weighted by idf, with L2 norm, for the word n-grams
@@ -347,40 +381,12 @@ class BagConfig:
         return "encoder"
 
     @property
-    def layers(self) -> int:
-        return 0
-
-    @property
-    def decoder_layers(self) -> int:
-        return 0
-
-    @property
-    def tied(self) -> bool:
-        return False
-
-    @property
-    def target_vocabulary(self) -> None:
-        """None: it reads text only."""
-
-    @property
-    def output_vocabulary(self) -> int:
-        return self.vocabulary
-
-    @property
-    def max_tokens(self) -> int | None:
-        return None
-
-    @property
     def segments(self) -> int:
         return 2 if self.pair else 0
 
-    @property
-    def init_std(self) -> float | None:
-        return None
-
 
 @dataclass(frozen=True)
-class NgramConfig:
+class NgramConfig(WithoutLayers):
     """The configuration of an n-gram language model: how many words it counts together, and how many it has counted."""
 
     vocabulary: int
@@ -410,40 +416,12 @@ class NgramConfig:
         return max(self.order - 1, 1)
 
     @property
-    def layers(self) -> int:
-        return 0
-
-    @property
-    def decoder_layers(self) -> int:
-        return 0
-
-    @property
-    def tied(self) -> bool:
-        return False
-
-    @property
-    def target_vocabulary(self) -> None:
-        """None: it reads one language."""
-
-    @property
-    def output_vocabulary(self) -> int:
-        return self.vocabulary
-
-    @property
-    def max_tokens(self) -> int | None:
-        return None
-
-    @property
     def segments(self) -> int:
         return 0
 
     @property
     def dropout(self) -> float:
         return 0.0
-
-    @property
-    def init_std(self) -> float | None:
-        return None
 
 
 Config = ModelConfig | RecurrentConfig | BagConfig | NgramConfig
