@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from regard.data.atomic import atomic_path
 from regard.errors import RegardError
-from regard.model.kernels.compiled import user_cache
+from regard.user_cache import user_cache
 
 VERSION = 1  # of what is computed and of the layout of the file
 MAX_FILES = 8  # files; those that were not used for the longest time are removed

@@ -124,7 +124,7 @@ def _open(page: Page, command: LessonCommand) -> None:
 
 def _cached_path(lesson: Lesson) -> Path:
     """The file of the page: another one for every version of the package and of the lesson."""
-    from regard.model.kernels.compiled import user_cache
+    from regard.user_cache import user_cache
 
     folder = user_cache("lessons") or Path(tempfile.mkdtemp(prefix="regard-lessons-"))
     digest = hashlib.sha256(__version__.encode() + lesson.path.read_bytes()).hexdigest()[:8]

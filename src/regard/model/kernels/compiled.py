@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from regard.user_cache import user_cache
 
 # Some versions of torch print this for every long softmax on a GPU, forward and backward.
 REMARK = r"\s*Online softmax is disabled"
@@ -31,13 +32,3 @@ def cache_folder() -> Path | None:
     if os.environ.get(CACHE):
         return Path(os.environ[CACHE])
     return user_cache("compiled", f"torch-{torch.__version__}")
-
-
-def user_cache(*names: str) -> Path | None:
-    """A folder in the user's cache, created if needed; None if it cannot be written."""
-    with contextlib.suppress(OSError, RuntimeError):  # no home folder
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base.joinpath("regard", *names)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder if os.access(folder, os.W_OK) else None
-    return None
