@@ -30,16 +30,21 @@ class ShardWorker:
         return [answer.json() for answer in self.model.predict(inputs, **self.options)]
 
 
+def connect() -> Any:
+    """Ray, connected to the cluster that RAY_ADDRESS names, else to one that is started on this machine."""
+    if importlib.util.find_spec("ray") is None:
+        raise MissingExtra("the cluster", "ray")
+    ray: Any = importlib.import_module("ray")  # has no types where it is not installed
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, include_dashboard=False)
+    return ray
+
+
 class RayPool:
     """As many actors as `workers` says, 0 for one per two processors; each has `cpus` of the cluster."""
 
     def __init__(self, arguments: tuple[Any, ...], *, workers: int = 0, cpus: float = 1.0) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise MissingExtra("the cluster", "ray")
-        ray: Any = importlib.import_module("ray")  # has no types where it is not installed
-        if not ray.is_initialized():
-            ray.init(log_to_driver=False, include_dashboard=False)  # RAY_ADDRESS names a cluster; else one is started
-        self.ray = ray
+        self.ray = ray = connect()
         self.actor = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=-1)(ShardWorker)
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)) // 2)
         self.workers = [self.actor.remote(*arguments) for _ in range(count)]

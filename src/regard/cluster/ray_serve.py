@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
-from regard.errors import MissingExtra
+from regard.cluster.ray_pool import connect
 from regard.serve.api_keys import ApiKeys
 from regard.serve.settings import ServeLimits
 
@@ -40,12 +39,8 @@ def deploy(
 
     The cluster is that of RAY_ADDRESS, else one that is started on this machine.
     """
-    if importlib.util.find_spec("ray") is None:
-        raise MissingExtra("the cluster", "ray")
-    ray: Any = importlib.import_module("ray")
+    connect()
     serve: Any = importlib.import_module("ray.serve")
-    if not ray.is_initialized():
-        ray.init(log_to_driver=False, include_dashboard=False)
     serve.start(http_options={"host": host, "port": port})
     scale: dict[str, Any] = {"num_replicas": replicas}
     if not replicas:
