@@ -6,7 +6,8 @@
     python benchmarks/serve.py faults --repeats 20        killed workers, reloads, SIGTERM, a full disk
     python benchmarks/serve.py coldstart --repeats 5
 
-`--peers VENV` is an environment with LitServe, infinity-emb, transformers and schemathesis; what it lacks is left out.
+`--peers VENV` is an environment with LitServe, infinity-emb, transformers and schemathesis, by default the one that
+runs this script; what it lacks is left out.
 The classifier is trained from minilm on a sample when `--classifier` is not set. Results are also written as JSON to
 `--out`.
 """
@@ -74,6 +75,10 @@ def peer(name: str, folder: str, kind: str, args: argparse.Namespace) -> Iterato
         command += ["--url-prefix", "/v1", "--host", "127.0.0.1"]
     else:
         command = [python, str(Path(__file__).with_name("serve_peers.py")), name, folder, kind, str(port)]
+    if not Path(command[0]).exists():
+        print(f"{name}: there is no {command[0]}", file=sys.stderr)
+        yield None
+        return
     with other_server(command, port, log) as server:
         route, body = route_of(name, kind)
         try:
@@ -166,8 +171,8 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stage", choices=("compare", "soak", "fuzz", "faults", "coldstart"))
-    parser.add_argument("--work", type=Path, default=Path("/tmp/regard-serve"))
-    parser.add_argument("--peers", type=Path, default=Path("/tmp/serve/peers"))
+    parser.add_argument("--work", type=Path, default=Path("runs/serve"), help="folder for models and logs")
+    parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="environment with other servers")
     parser.add_argument("--classifier", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each rate in compare")
