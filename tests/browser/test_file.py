@@ -32,7 +32,7 @@ def test_steps_that_a_file_does_not_hold(open_url: OpenPage, tmp_path: Path) -> 
     path = session_page(session(KINDS["encoder"](), text=TEXT)).save(tmp_path / "page.html")
     page: Any = open_url(f"{path.as_uri()}#view=steps&layer=2&heads=3&token=2")
     page.wait_for_selector("main[data-ready]")
-    assert "head 0 of layer 1 at every token" in page.inner_text(".held")
+    assert "head 0 of layer 1 at every token" in page.inner_text(".saved-steps")
     assert "layer 2, head 3" in page.inner_text("main")
     ready(page, lambda: page.click(".go-to >> nth=0"))
     assert page.locator(".scores [data-weight]").count() > 0

@@ -23,7 +23,7 @@ print("<i>")
 pyplot.subplots(figsize=(2, 1))
 ```
 ```python check
-assert True
+assert 1 + 1 == 2
 ```
 """
 

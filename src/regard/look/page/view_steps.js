@@ -30,10 +30,10 @@ export async function render(root, { page, reading, part, model }) {
     part.queries.length > MOST_TOKENS ? h("input", { type: "number", min: 0, max: part.queries.length - 1, value: token, "aria-label": "Token", "data-focus": "token number", onchange: (event) => set({ token: Math.max(0, Math.min(part.queries.length - 1, Number(event.target.value) || 0)) }) }) :
       tokenList("Token", part.queries, { chosen: token, choose: (place) => set({ token: place }) })), controls(reading, part, { several: false })));
   if (isFile) {
-    const held = page.file?.steps[part.name] || [];
-    root.append(h("p", { class: "faint small held" }, heldWords(held, part)));
-    if (!held.some(([one, two, three]) => one === state.layer && two === head && three === token)) {
-      root.append(missing(held, part, head, token));
+    const saved = page.file?.steps[part.name] || [];
+    root.append(h("p", { class: "faint small saved-steps" }, savedWords(saved, part)));
+    if (!saved.some(([one, two, three]) => one === state.layer && two === head && three === token)) {
+      root.append(missing(saved, part, head, token));
       return;
     }
   }
@@ -53,18 +53,18 @@ export async function render(root, { page, reading, part, model }) {
 const entry = ([layer, head, token], part) => `layer ${layer}, head ${head}, “${shown(part.queries[token])}”`;
 
 // A page in a file holds one head at every token, every head at one token, and one head of every layer.
-function heldWords(held, part) {
-  if (!held.length) return "This file holds no steps; regard look MODEL shows them.";
-  const layers = held.map(([layer]) => layer);
+function savedWords(saved, part) {
+  if (!saved.length) return "This file holds no steps; regard look MODEL shows them.";
+  const layers = saved.map(([layer]) => layer);
   const layer = [...new Set(layers)].sort((one, two) => layers.filter((each) => each === two).length - layers.filter((each) => each === one).length)[0];
-  const tokens = held.filter(([one, two]) => one === layer && two === 0).map(([, , three]) => three);
-  const token = held.find(([one, two]) => one !== layer || two > 0)?.[2] ?? tokens[0];
+  const tokens = saved.filter(([one, two]) => one === layer && two === 0).map(([, , three]) => three);
+  const token = saved.find(([one, two]) => one !== layer || two > 0)?.[2] ?? tokens[0];
   const every = tokens.length === part.queries.length ? "every token" : `the first ${tokens.length} tokens`;
   return `This file holds the steps of head 0 of layer ${layer} at ${every}, and at “${shown(part.queries[token])}” those of every head of layer ${layer} and of head 0 of every layer. regard look MODEL shows all others.`;
 }
 
-function missing(held, part, head, token) {
-  const near = [...held].sort((one, two) => distance(one, head, token) - distance(two, head, token)).slice(0, 3);
+function missing(saved, part, head, token) {
+  const near = [...saved].sort((one, two) => distance(one, head, token) - distance(two, head, token)).slice(0, 3);
   return card("Not in this file", null, h("p", {}, `The steps of ${entry([state.layer, head, token], part)} are not in this file. The nearest that are:`),
     h("div", { class: "tools" }, near.map((each) => h("button", { type: "button", class: "go-to", onclick: () => set({ layer: each[0], heads: [each[1]], token: each[2] }) }, entry(each, part)))));
 }

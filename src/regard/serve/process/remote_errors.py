@@ -9,8 +9,6 @@ from typing import Any
 from regard.errors import RegardError
 from regard.serve import settings
 
-assert settings  # its errors are found below
-
 
 class WorkerFailed(Exception):
     """An error of a worker process that is no RegardError; the message is its traceback."""
