@@ -26,12 +26,14 @@ def made(name: str, heads: Mapping[str, int] | None = None, **settings: Any) -> 
     """A preset with other heads, every tensor drawn, biases too, so that one in the wrong place shows."""
     chosen = preset(name)
     network = build_on_meta(chosen.config, chosen.heads if heads is None else heads)
-    tensors = dict(network.named_parameters()) | {name: b for name, b in network.named_buffers() if b.is_meta}
+    buffers = [path for path, buffer in network.named_buffers() if buffer.is_meta]
     generator = torch.Generator().manual_seed(1)
-    set_tensors(network, {path: torch.empty(tensor.shape) for path, tensor in tensors.items()})
+    set_tensors(network, {path: torch.empty(tensor.shape) for path, tensor in network.named_parameters()})
     initialize(network, chosen.config, generator=generator)
     for parameter in network.parameters():
         parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+    for path in buffers:
+        set_tensors(network, {path: torch.randn(network.get_buffer(path).shape, generator=generator) * 0.1})
     return Checkpoint(chosen.family, chosen.config, network.eval(), **settings)
 
 
