@@ -26,6 +26,7 @@ def test_a_difference_is_in_points() -> None:
     )
     assert better_sentence("a", "b", "bleu", Score(2.1, 1.3, 2.9)) == "a beats b by 2.1 points (1.3 to 2.9)"
     assert better_sentence("a", "b", "perplexity", Score(-2.5, -3, -2)) == "a beats b by 2.5 (2 to 3)"
+    assert better_sentence("a", "b", "bleu", Score(0.41, 0.38, 0.44)) == "a beats b by 0.41 points (0.38 to 0.44)"
 
 
 def test_cannot_tell() -> None:

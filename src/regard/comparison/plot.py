@@ -59,6 +59,8 @@ def pareto_front(models: Sequence[ModelResult], metric: str, *, higher: bool = T
 
 
 def _draw_model(axis: Any, model: ModelResult, metric: str, *, color: str) -> None:
+    from matplotlib.patheffects import withStroke
+
     score = model.scores[metric]
     errors = [[score.value - score.low], [score.high - score.value]]
     axis.errorbar(model.latency_ms, score.value, yerr=errors, fmt="o", color=color, capsize=3, linewidth=1, zorder=2)
@@ -67,10 +69,11 @@ def _draw_model(axis: Any, model: ModelResult, metric: str, *, color: str) -> No
         text,
         (model.latency_ms, score.value),
         textcoords="offset points",
-        xytext=(8, 5),
+        xytext=(8, -12),  # the line between the best models rises to the right
         color=DARK,
         fontsize=9,
         annotation_clip=False,
+        path_effects=[withStroke(linewidth=3, foreground="white")],  # readable where it crosses a line
     )
 
 

@@ -13,19 +13,19 @@ RAW = (
 )  # scores without an upper limit
 
 
-def points(metric: str, value: float) -> str:
+def points(metric: str, value: float, *, digits: int = 1) -> str:
     """A difference of scores: in points if the score has a scale, such as "2.1 points"; else as it is."""
     if metric in RAW:
         return f"{value:.4g}"
-    return f"{number(metric, value)} points"
+    return f"{number(metric, value, digits=digits)} points"
 
 
-def number(metric: str, value: float) -> str:
+def number(metric: str, value: float, *, digits: int = 1) -> str:
     """A score as people write it: 91.2 for an accuracy of 0.912."""
     if metric in RAW:
         return f"{value:.4g}"
-    shown = value if metric in IN_POINTS else PERCENT * value
-    return f"{shown:.1f}".replace("-0.0", "0.0")
+    shown = round(value if metric in IN_POINTS else PERCENT * value, digits)
+    return f"{shown + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
 
 
 def highest(metric: str) -> float | None:
@@ -45,9 +45,10 @@ def is_close(metric: str, value: float, best: float) -> bool:
 
 def better_sentence(better: str, worse: str, metric: str, difference: Score) -> str:
     """Such as "minilm beats ngram by 2.1 points (1.3 to 2.9)"."""
-    sizes = sorted((abs(difference.low), abs(difference.high)))
-    interval = f"{number(metric, sizes[0])} to {number(metric, sizes[1])}"
-    return f"{better} beats {worse} by {points(metric, abs(difference.value))} ({interval})"
+    low, high = sorted((abs(difference.low), abs(difference.high)))
+    digits = 1 if number(metric, low) != number(metric, high) else 2
+    interval = f"{number(metric, low, digits=digits)} to {number(metric, high, digits=digits)}"
+    return f"{better} beats {worse} by {points(metric, abs(difference.value), digits=digits)} ({interval})"
 
 
 def cannot_tell_sentence(first: str, second: str, rows: int, rows_needed: int | None) -> str:
