@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+SOURCE = Path(__file__).parents[1] / "src"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def environment() -> dict[str, str]:
-    path = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
+def environment(source: Path = SOURCE) -> dict[str, str]:
+    path = f"{source.resolve()}:{os.environ.get('PYTHONPATH', '')}"
     return {**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -55,11 +55,7 @@ class RunningServer:
 
     def cpu_seconds(self) -> float:
         """Processor time of all processes so far."""
-        total = 0
-        for pid in self.pids():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / TICKS
+        return sum(cpu_seconds(pid) for pid in self.pids())
 
     def post(self, route: str, body: Any, *, timeout: float = 60) -> tuple[int, Any]:
         """The status and JSON of an answer; (0, None) without one."""
@@ -114,12 +110,19 @@ class RunningServer:
             self.process.wait()
 
 
+def cpu_seconds(pid: int) -> float:
+    """Processor time of one process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 @contextmanager
-def regard_server(*arguments: str, log: Path | None = None) -> Iterator[RunningServer]:
+def regard_server(*arguments: str, log: Path | None = None, source: Path = SOURCE) -> Iterator[RunningServer]:
     """`regard serve` on a free port; not yet ready."""
     command = [sys.executable, "-m", "regard.cli", "serve", *arguments, "--port", "0", "--json"]
     with (log or Path(os.devnull)).open("w") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment())
+        options = {"stdout": subprocess.PIPE, "stderr": stderr, "text": True, "env": environment(source)}
+        process = subprocess.Popen(command, **options)
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:

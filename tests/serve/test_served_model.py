@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from tests.serve.helpers import tiny
 
+from regard.serve.operations.registry import OPERATIONS
 from regard.serve.served import KINDS
-from regard.serve.served_model import OPERATIONS, ServedModel, is_batch_invariant, warm_up
+from regard.serve.served_model import ServedModel, is_batch_invariant, warm_up
 from regard.serve.settings import ServeLimits
 
 

@@ -14,7 +14,6 @@ from regard.serve.operations.embedding import EmbedOperation
 from regard.serve.operations.operation import Operation
 from regard.serve.operations.predicting import PredictOperation
 
-FASTEST = "fastest"
 LENGTHS = (24, 128)  # words of the texts that are run
 REPEATS = 3  # of which the shortest time counts
 

@@ -18,8 +18,7 @@ from regard.errors import RegardError
 from regard.predict.model import Model
 from regard.serve.answer_cache import AnswerCache
 from regard.serve.batcher import Batcher, BatchRow, TextJob
-from regard.serve.operations.operation import Operation, Prepared
-from regard.serve.operations.predicting import item_key
+from regard.serve.operations.operation import Operation, Prepared, item_key
 from regard.serve.served import Answered, Computed, Item, Observe
 from regard.serve.settings import NotReady, ServeLimits, TooLarge
 

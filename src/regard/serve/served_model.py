@@ -15,32 +15,12 @@ from regard.errors import InputError
 from regard.model.linear import Linear
 from regard.predict.load import load
 from regard.predict.model import Model
-from regard.serve.fastest_engine import FASTEST, load_fastest
 from regard.serve.model_worker import ModelWorker
-from regard.serve.operations.embedding import EmbedOperation
-from regard.serve.operations.operation import Operation
-from regard.serve.operations.predicting import AnswerOperation, PredictOperation, is_pair_request
-from regard.serve.operations.text_by_text import (
-    ExplainOperation,
-    FillOperation,
-    GenerateOperation,
-    StreamOperation,
-    TranslateOperation,
-)
-from regard.serve.operations.tokenizing import TokenizeOperation
+from regard.serve.operations.operation import Operation, is_pair_request
+from regard.serve.operations.registry import OPERATIONS, operation_class
 from regard.serve.served import Answered, Futures, Item, Observe
 from regard.serve.settings import ServeLimits
 
-OPERATIONS: dict[str, Callable[..., Operation]] = {
-    "predict": PredictOperation,
-    "embed": EmbedOperation,
-    "fill": FillOperation,
-    "answer": AnswerOperation,
-    "translate": TranslateOperation,
-    "generate": GenerateOperation,
-    "explain": ExplainOperation,
-    "tokenize": TokenizeOperation,
-}
 MAX_OPERATIONS = 256  # kept per model, one for each combination of options that was used
 
 
@@ -67,7 +47,7 @@ class ServedModel:
             if key not in self._operations:
                 if len(self._operations) >= MAX_OPERATIONS:
                     self._operations.clear()
-                self._operations[key] = OPERATIONS[kind](self.model, **options)
+                self._operations[key] = operation_class(kind)(self.model, **options)
             return self._operations[key]
 
     def submit(self, kind: str, items: Sequence[Item], options: Mapping[str, Any]) -> Futures:
@@ -76,6 +56,8 @@ class ServedModel:
 
     def stream(self, prompt: str, options: Mapping[str, Any], on_piece: Callable[[str], None]) -> Answered:
         """Generate, with a call for each piece of text. A cancelled future stops it."""
+        from regard.serve.operations.text_by_text import StreamOperation
+
         operation = StreamOperation(self.model, on_piece=on_piece, **options)
         return self.worker.submit(operation, [prompt])[0]
 
@@ -130,7 +112,9 @@ def load_served(name: str, source: str, limits: ServeLimits, observe: Observe, *
     """Load a model, with `options` of `regard.load` or the engine "fastest", and run a first text."""
     engine = options.pop("engine", "auto")
     engine_ms: dict[str, float] = {}
-    if engine == FASTEST:
+    if engine == "fastest":
+        from regard.serve.fastest_engine import load_fastest
+
         model, engine_ms = load_fastest(source, **options)
     else:
         model = load(source, **options, engine=engine)
@@ -150,16 +134,16 @@ def done_future(value: Any) -> Future[Any]:
 
 def warm_up(served: ServedModel) -> None:
     """Run one short text, so that the first request does not wait for what is prepared once."""
-    kind = next((route.removeprefix("/") for route in served.routes() if route in ("/predict", "/embed")), None)
-    if kind is None:
-        return
+    plain = set(served.model.network.heads) <= {"pooled"}  # a network for vectors, which needs no task
     text = served.model.require_tokenizer().short_text
-    try:
-        operation = served.operation(kind)
-        prepared = operation.prepare([text])
-    except InputError:  # it takes pairs or questions
+    for kind in ("embed",) if plain else ("predict", "embed"):
+        try:
+            operation = served.operation(kind)
+            prepared = operation.prepare([text])
+        except InputError:  # it has no task or no vectors, or takes pairs or questions
+            continue
+        operation.run([(prepared[0], index) for index in range(len(prepared[0].lengths))])
         return
-    operation.run([(prepared[0], index) for index in range(len(prepared[0].lengths))])
 
 
 def is_batch_invariant(model: Model) -> bool:

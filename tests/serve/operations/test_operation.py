@@ -6,7 +6,9 @@ import pytest
 from tests.serve.helpers import TEXTS, table_of, tiny
 
 from regard.errors import InputError
-from regard.serve.served_model import OPERATIONS, ServedModel
+from regard.serve.operations.operation import as_input, item_key
+from regard.serve.operations.registry import OPERATIONS
+from regard.serve.served_model import ServedModel
 
 CAN = {
     "bert": {"predict", "embed"},
@@ -39,3 +41,9 @@ def test_a_failing_item_does_not_fail_the_others() -> None:
         assert good.result(10).answer == tiny("bert").predict([TEXTS[0]])[0].json()
         assert "empty" in str(empty.exception(10))
         assert "text" in str(wrong.exception(10))
+
+
+def test_items_as_inputs_and_keys() -> None:
+    assert as_input(["a", "b"]) == ("a", "b")
+    assert as_input("a") == "a"
+    assert item_key({"a": 1, "b": 2}) == item_key({"b": 2, "a": 1})

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from tests.serve.helpers import CONTEXT, TEXTS, table_of, tiny
 
-from regard.serve.operations.predicting import as_input, item_key
-
 
 def answers(kind: str, items: list[Any], **options: Any) -> list[dict[str, Any]]:
     with table_of(kind) as table:
@@ -50,9 +48,3 @@ def test_questions_and_words() -> None:
 
 def test_abstention() -> None:
     assert answers("bert", TEXTS[:1], abstain=1.0)[0]["abstained"] is True
-
-
-def test_items_as_inputs_and_keys() -> None:
-    assert as_input(["a", "b"]) == ("a", "b")
-    assert as_input("a") == "a"
-    assert item_key({"a": 1, "b": 2}) == item_key({"b": 2, "a": 1})

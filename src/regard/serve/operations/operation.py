@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from regard.predict.inputs import is_pair
 from regard.predict.model import Model
 from regard.serve.served import Item
 
@@ -49,3 +51,18 @@ class Operation(ABC):
     def shares_context(self, items: Sequence[Item]) -> bool:
         """Whether the answer for an item depends on the items next to it, so that it cannot be shared or stored."""
         return False
+
+
+def as_input(item: Item) -> Any:
+    """An item of a request as `Model.predict` takes it: two texts that belong together are a tuple there."""
+    return tuple(item) if isinstance(item, list) else item
+
+
+def is_pair_request(items: Sequence[Item]) -> bool:
+    """Whether the first item is two texts, which decides for a model whose folder does not say it."""
+    return bool(items) and is_pair(as_input(items[0]))
+
+
+def item_key(item: Item) -> str:
+    """An item as a text: equal items have equal keys."""
+    return json.dumps(item, sort_keys=True, ensure_ascii=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ from regard.data.batching.examples import join_examples
 from regard.data.records import AnswerRecord, Record, column_aliases
 from regard.errors import InputError
 from regard.predict.answers import checked_runner
-from regard.predict.inputs import as_records, is_pair
+from regard.predict.inputs import as_records
 from regard.predict.model import Model
 from regard.predict.model_task import no_answers_error, read_training_run, task_for
-from regard.serve.operations.operation import Operation, Prepared
+from regard.serve.operations.operation import Operation, Prepared, as_input
 from regard.serve.served import Item
 from regard.tasks import for_pairs
 from regard.tasks.inference import answer_records, batch_outputs, check_finite
@@ -92,18 +91,3 @@ class AnswerOperation(PredictOperation):
         super().__init__(model, abstain=abstain)
         if self.task.record is not AnswerRecord:
             raise InputError(f"this is a model for {self.task.name}; it answers no questions. Use POST /predict.")
-
-
-def as_input(item: Item) -> Any:
-    """An item of a request as `Model.predict` takes it: two texts that belong together are a tuple there."""
-    return tuple(item) if isinstance(item, list) else item
-
-
-def is_pair_request(items: Sequence[Item]) -> bool:
-    """Whether the first item is two texts, which decides for a model whose folder does not say it."""
-    return bool(items) and is_pair(as_input(items[0]))
-
-
-def item_key(item: Item) -> str:
-    """An item as a text: equal items have equal keys."""
-    return json.dumps(item, sort_keys=True, ensure_ascii=False)
