@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.text.learn import train_tokenizer
-from regard.training.initial_model import vocabulary_of
+from regard.training.from_scratch.vocabulary import vocabulary_of
 from regard.training.pretrain import pretrain
 
 ENCODERS = ["bert-base-uncased", "bert-tiny", "bert-mini", "bert-small", "bert-medium"]

@@ -29,7 +29,8 @@ from regard.tasks.greedy import greedy_decode
 from regard.tasks.translate import Translate, TranslationAnswer
 from regard.text.tokenizer import Tokenizer
 from regard.training.engine.loop import Stopped
-from regard.training.initial_model import VocabularySpec, with_special_token_ids
+from regard.training.from_scratch.preset_model import with_special_token_ids
+from regard.training.from_scratch.vocabulary import VocabularySpec
 from regard.training.train import train
 
 SHAPE: dict[str, Any] = {
@@ -199,7 +200,9 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive", "tiny-lstm-feeding"])
 def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: VocabularySpec("unigram", 60))
+    monkeypatch.setattr(
+        "regard.training.from_scratch.vocabulary.vocabulary_of", lambda name: VocabularySpec("unigram", 60)
+    )
     for side in ("source", "target"):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
@@ -382,7 +385,9 @@ def test_vocabularies_apart_are_read_as_transformers_reads_them(small, tmp_path,
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive"])
 def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: VocabularySpec("unigram", 60))
+    monkeypatch.setattr(
+        "regard.training.from_scratch.vocabulary.vocabulary_of", lambda name: VocabularySpec("unigram", 60)
+    )
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"

@@ -16,8 +16,13 @@ from typing import Any
 import pytest
 import torch
 from tests.training.helpers import LONG, Train, stop_at
+from tests.training.starting import TEXTS
 
 from regard import samples
+from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
+from regard.text.learn import train_tokenizer_from_texts
+from regard.text.tokenizer import Tokenizer
 from regard.training.engine.loop import Stopped
 from regard.training.result import TrainResult
 from regard.training.train import train
@@ -49,6 +54,23 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with samples.path("messages").open(encoding="utf-8", newline="") as source, path.open("w", newline="") as out:
         csv.writer(out).writerows(list(csv.reader(source))[:49])
     return path
+
+
+@pytest.fixture(scope="module")
+def small_tokenizer() -> Tokenizer:
+    return train_tokenizer_from_texts(TEXTS * 5, size=40)
+
+
+@pytest.fixture
+def encoder_folder(tmp_path: Path, small_tokenizer: Tokenizer) -> Path:
+    """A folder of an encoder without a head."""
+    folder = tmp_path / "encoder"
+    write_folder(folder, from_preset("tiny-bert", heads={}, seed=5, vocabulary=small_tokenizer.size))
+    small_tokenizer.save(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("regard", None)  # marks weights that were never trained
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 @pytest.fixture(autouse=True)

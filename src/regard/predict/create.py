@@ -50,7 +50,7 @@ def create(
     settings = _with_nested(preset(shape).config, settings)
     checkpoint = from_preset(shape, dtype=pick_dtype(dtype), seed=seed, heads=heads, **settings)
     if words is not None:
-        from regard.training.initial_model import with_special_token_ids
+        from regard.training.from_scratch.preset_model import with_special_token_ids
 
         checkpoint = with_special_token_ids(replace(checkpoint, special_ids=words.output_tokenizer.special), words)
     checkpoint.network.to(pick_device(device))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from regard.errors import pluralize
 from regard.training.defaults import FEW_ROWS, FINE_TUNING, LITTLE_DATA, MIN_STEPS, TEXTS, resolve_settings
-from regard.training.initial_model import has_new_head
+from regard.training.head_init.new_head import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
 from regard.training.settings import Settings

@@ -21,7 +21,7 @@ from regard.errors import InputError, pluralize, setting
 from regard.progress import Progress
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.training.initial_model import MIN_VOCABULARY, open_tokenizer, vocabulary_errors, vocabulary_of
+from regard.training.from_scratch.vocabulary import MIN_VOCABULARY, open_tokenizer, vocabulary_errors, vocabulary_of
 from regard.training.load_data import DEV_FRACTION
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext

@@ -22,7 +22,7 @@ from regard.training.engine.loop import fit
 from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING
 from regard.training.from_scratch.model_settings import ModelSettings
-from regard.training.initial_model import new_heads
+from regard.training.head_init.new_head import new_heads
 from regard.training.job import TrainingJob
 from regard.training.output.curves import import_in_background
 from regard.training.output.metrics_log import TrainingEvent

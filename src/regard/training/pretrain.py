@@ -33,7 +33,9 @@ from regard.training.from_scratch.ngram_language import (
     check_ngram_settings,
     ngram_language_model,
 )
-from regard.training.initial_model import InitialModel, check_model_settings, initial_model, new_heads
+from regard.training.from_scratch.preset_model import check_model_settings
+from regard.training.head_init.new_head import new_heads
+from regard.training.initial_model import InitialModel, initial_model
 from regard.training.job import TrainingJob
 from regard.training.load_text import TextData, TextFiles, check_objective, load_text, text_tokenizer
 from regard.training.output.metrics_log import OnTrainingEvent

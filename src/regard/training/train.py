@@ -40,18 +40,11 @@ from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
+from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
+from regard.training.from_scratch.preset_model import check_model_settings, preset_config
 from regard.training.head_init.contrastive import train_contrastive
 from regard.training.head_init.linear_probe import start_from_probe
-from regard.training.initial_model import (
-    InitialModel,
-    baseline_model,
-    check_baseline,
-    check_model_settings,
-    check_preset,
-    initial_model,
-    preset_config,
-    set_dropout,
-)
+from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent

@@ -10,7 +10,7 @@ from regard.cli import main
 from regard.evaluation import evaluate
 from regard.predict import load
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.initial_model import with_special_token_ids
+from regard.training.from_scratch.preset_model import with_special_token_ids
 
 TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
 

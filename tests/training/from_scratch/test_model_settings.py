@@ -17,7 +17,7 @@ from regard.training.from_scratch.model_settings import (
     changed_settings,
     config_changes,
 )
-from regard.training.initial_model import preset_config
+from regard.training.from_scratch.preset_model import preset_config
 from regard.training.settings import Settings
 
 TEXT = "the man fed the dog .\nthe woman fed the cat .\n\n" * 20

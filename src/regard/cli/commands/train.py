@@ -189,7 +189,7 @@ def _explain(command: TrainCommand) -> None:
 
 def _print_config(command: TrainCommand) -> None:
     from regard.baselines import BASELINES
-    from regard.training.initial_model import BASELINE_SETTINGS
+    from regard.training.from_scratch.baseline_model import BASELINE_SETTINGS
     from regard.training.train import choose_settings
 
     arguments = _common_arguments(command)

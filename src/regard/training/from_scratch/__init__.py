@@ -1,1 +1,1 @@
-"""Networks that are trained from scratch: what can be changed in a preset."""
+"""Networks that are trained from scratch: presets and their settings, vocabularies, baselines."""

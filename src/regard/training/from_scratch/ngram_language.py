@@ -12,7 +12,8 @@ from regard.data.corpus.text_source import Stream
 from regard.errors import InputError, setting
 from regard.model.ngram_language import NgramNetwork, count_ngrams
 from regard.text.tokenizer import Tokenizer
-from regard.training.initial_model import InitialModel, with_special_token_ids
+from regard.training.from_scratch.preset_model import with_special_token_ids
+from regard.training.initial_model import InitialModel
 from regard.training.settings import Settings
 
 ORDERS = {"bigram": 2, "trigram": 3, "ngram": 5}  # presets of `pretrain`, with the words of their n-grams
