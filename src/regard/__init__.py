@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         RegardError,
         UntrainedWarning,
     )
-    from regard.evaluation import Evaluation, evaluate
+    from regard.evaluation.evaluate import evaluate
+    from regard.evaluation.result import Evaluation
     from regard.export.onnx_files import OnnxExport
     from regard.look.dataset.faithfulness import faithfulness
     from regard.look.dataset.head_importance import head_importance
@@ -134,7 +135,7 @@ _HOMES = {
     "DataError": "regard.errors",
     "EngineWarning": "regard.errors",
     "EntitiesAnswer": "regard.tasks.tag",
-    "Evaluation": "regard.evaluation",
+    "Evaluation": "regard.evaluation.result",
     "Explanation": "regard.look.explain.explanation",
     "FolderError": "regard.errors",
     "InputError": "regard.errors",
@@ -167,7 +168,7 @@ _HOMES = {
     "compress": "regard.compression.compress",
     "create": "regard.predict",
     "cross_validate": "regard.selection.folds",
-    "evaluate": "regard.evaluation",
+    "evaluate": "regard.evaluation.evaluate",
     "export_onnx": "regard.predict.export_folder",
     "faithfulness": "regard.look.dataset.faithfulness",
     "head_importance": "regard.look.dataset.head_importance",

@@ -11,7 +11,7 @@ from torch import nn
 
 from regard import load, samples
 from regard.errors import InputError
-from regard.evaluation import evaluate
+from regard.evaluation.evaluate import evaluate
 from regard.predict import Model, info
 from regard.training.pretrain import pretrain
 from regard.training.result import PretrainResult

@@ -19,7 +19,8 @@ from regard.data.records import Record
 from regard.data.rows import Row
 from regard.data.sources.locate import DataLocation
 from regard.errors import InputError, pluralize, setting
-from regard.evaluation import Evaluation, RowObserver, evaluate
+from regard.evaluation.evaluate import RowObserver, evaluate
+from regard.evaluation.result import Evaluation
 from regard.metrics.meter import Meter
 from regard.metrics.paired.rows import HasRows, RowTable, row_table
 from regard.predict import Model, load

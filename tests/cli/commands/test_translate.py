@@ -7,7 +7,7 @@ import pytest
 from regard.checkpoint.source import from_preset
 from regard.checkpoint.write_folder import write_folder
 from regard.cli import main
-from regard.evaluation import evaluate
+from regard.evaluation.evaluate import evaluate
 from regard.predict import load
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.from_scratch.preset_model import with_special_token_ids

@@ -29,7 +29,7 @@ from regard.cli.report import print_report
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
-    from regard.evaluation import Evaluation
+    from regard.evaluation.result import Evaluation
     from regard.predict import Model
 
 HELP = """Evaluate a model on labeled data, with 95 % intervals; a language model on text or minimal pairs.
@@ -200,7 +200,7 @@ def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> No
 
 
 def _run_one(command: EvaluateCommand) -> None:
-    from regard.evaluation import evaluate
+    from regard.evaluation.evaluate import evaluate
     from regard.predict import load
 
     pictures = {"--confusion": command.confusion, "--reliability": command.reliability}
@@ -291,7 +291,7 @@ def _overlap(command: EvaluateCommand, model: Model) -> float | None:
     """The overlap of windows: as given, or computed from --stride."""
     if command.stride is None:
         return command.overlap
-    from regard.evaluation import default_window
+    from regard.evaluation.evaluate import default_window
 
     if command.overlap is not None:
         raise UsageError("--stride and --overlap say the same; give one of them.")

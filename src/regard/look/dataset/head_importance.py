@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.data.sources.locate import DataLocation
 from regard.errors import InputError
-from regard.evaluation import open_data
+from regard.evaluation.open_data import open_data
 from regard.look.ablation import Head, ablate, find_stack
 from regard.look.dataset.items import sample_rows
 from regard.predict import Model

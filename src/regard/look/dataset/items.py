@@ -10,7 +10,7 @@ from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record
 from regard.data.schema.columns import Columns
 from regard.data.sources.locate import DataLocation
 from regard.errors import InputError, setting
-from regard.evaluation import open_data
+from regard.evaluation.open_data import open_data
 from regard.predict import Model
 
 

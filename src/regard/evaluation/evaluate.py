@@ -5,127 +5,37 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.files import model_files
-from regard.data.atomic import atomic_path, check_output_path
+from regard.data.atomic import check_output_path
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.sliding_windows import sliding_windows, text_chunks
 from regard.data.formats.writers import output_format, table_file
-from regard.data.readers import Reader, split_names
+from regard.data.readers import Reader
 from regard.data.records import Record
 from regard.data.rows import Row
 from regard.data.schema.columns import Columns
-from regard.data.schema.options import read_options
-from regard.data.sources.locate import DataLocation, find_sources
-from regard.data.sources.sources import Source
-from regard.display import html_summary
-from regard.errors import DataError, InputError, did_you_mean, setting
-from regard.metrics.calibration import Calibration
-from regard.metrics.confidence import Score, scores_in_words, wilson
+from regard.data.sources.locate import DataLocation
+from regard.errors import DataError, InputError, setting
+from regard.evaluation.open_data import open_data
+from regard.evaluation.result import Abstention, Evaluation
+from regard.metrics.confidence import wilson
 from regard.metrics.meter import Meter
-from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
+from regard.metrics.report import report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.model_task import capabilities, read_training_run, task_for
 from regard.predict.translation import translation_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
-from regard.tasks import TASKS, for_pairs
 from regard.tasks.inference import Answered, LossTotal, ScoreResult, answer_records, score_answers
-from regard.tasks.language.minimal_pairs import MinimalPairs
 from regard.tasks.language.perplexity import SlidingPerplexity
-from regard.tasks.pair import Pair
 from regard.tasks.task import Answer, Task, check_abstain, with_abstention
 from regard.tasks.translate import Translate
 
 WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
 LOGITS = 1 << 27  # maximum number of logits in memory at once
-
-
-@dataclass(frozen=True)
-class Abstention:
-    """What is left if the model does not answer below a confidence."""
-
-    below: float  # the confidence
-    coverage: Score  # fraction of the rows that are answered
-    scores: dict[str, Score]  # on these rows only; empty if there is none
-
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Scores on some rows; `main` names the one that matters most."""
-
-    task: str  # name of the task, such as "classify"
-    rows: int  # rows that were scored
-    scores: dict[str, Score]  # by name, each with a 95 % interval
-    seconds: float  # duration of the evaluation
-    folder: str | None  # the model folder
-    main: str  # name of the score that matters most
-    loss: float  # mean loss
-    data: str  # the recognized format and columns
-    bad: int = 0  # rows that were skipped
-    unit: str = "rows"  # what `rows` counts
-    signatures: dict[str, str] = field(default_factory=dict)  # exact definitions of scores, such as sacrebleu's
-    report: ClassificationReport = field(
-        default_factory=ClassificationReport
-    )  # scores of each class and the confusion matrix
-    calibration: Calibration | None = None  # whether probabilities are right as often as they say
-    abstention: Abstention | None = None  # scores of the rows that are answered with `abstain`
-
-    @property
-    def classes(self) -> dict[str, ClassScore]:
-        """Precision, recall, F1 and support of each class, label, tag or type of entity; empty without classes."""
-        return self.report.classes
-
-    @property
-    def confusion(self) -> ConfusionMatrix | MultilabelConfusion | None:
-        """Which class is predicted as which; `confusion.matrix()` is (true, predicted). None without classes."""
-        return self.report.confusion
-
-    def plot(self, path: str | Path) -> Path:
-        """Draw the confusion matrix (for several labels: bars) as a PNG, SVG or PDF, by the name of the file."""
-        from regard.metrics.report_plot import save_report
-
-        return _draw(path, partial(save_report, self.report, rows=self.rows))
-
-    def plot_reliability(self, path: str | Path) -> Path:
-        """Draw how often predictions are right, by their probability, as a PNG, SVG or PDF.
-
-        Raises InputError where the answers have no probabilities.
-        """
-        from regard.metrics.reliability_plot import save_reliability
-
-        if self.calibration is None:
-            raise InputError(
-                f"answers of a model for {self.task} have no probability of being right, so there is no plot."
-            )
-        return _draw(path, partial(save_reliability, self.calibration))
-
-    def _repr_html_(self) -> str:
-        values: dict[str, object] = {**scores_in_words(self.scores), self.unit: self.rows}
-        if self.calibration is not None:
-            values["calibration error"] = self.calibration.error
-        if self.abstention is not None:
-            limit = f"answered from confidence {self.abstention.below:g}"
-            values[limit] = {"coverage": self.abstention.coverage.value, **scores_in_words(self.abstention.scores)}
-        return html_summary(f"{self.task}: {self.folder or 'model'}", values)
-
-    def json(self) -> dict[str, Any]:
-        """Every field as JSON holds it; `classes`, `averages` and `confusion` where there are classes."""
-        own = ("report", "calibration", "abstention")
-        plain = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in own}
-        plain["scores"] = {name: asdict(score) for name, score in self.scores.items()}
-        if self.calibration is not None:
-            plain["calibration"] = self.calibration.json()
-        if self.abstention is not None:
-            plain["abstention"] = self.abstention.json()
-        return {**plain, **self.report.json()}
 
 
 class RowObserver:
@@ -145,18 +55,6 @@ class RowObserver:
     def answer(self, record: Record, answer: Answer) -> Answer:
         """The answer to score; called with every answer, in order."""
         return answer
-
-
-def _draw(path: str | Path, save: Callable[..., None]) -> Path:
-    """Write a picture in the format of its name, completely or not at all."""
-    from regard.metrics.report_plot import plot_format
-
-    target = Path(path).expanduser()
-    format = plot_format(target)
-    check_output_path(target, "the picture")
-    with atomic_path(target) as new_file:
-        save(new_file, format=format)
-    return target
 
 
 def evaluate(
@@ -379,78 +277,3 @@ def _answered(
         batch_tokens=batch_tokens,
         losses=losses,
     )
-
-
-def open_data(
-    model: Model,
-    data: DataLocation,
-    *,
-    split: str | None = None,
-    format: str | None = None,
-    columns: Columns | None = None,
-    encoding: str | None = None,
-    labels: str | None = None,
-    skip_bad: str | Path | None = None,
-) -> tuple[Task, Reader]:
-    """What the model is asked, and a reader that reads the data as the training did."""
-    sources = find_sources(data, split=_split(data, split))
-    run, separator = read_training_run(model.folder), None
-    if run is not None:
-        encoding = encoding or run.data.encoding_of(sources)
-        columns = columns or run.data.columns_in(sources, run.task, format=format, encoding=encoding)
-        separator = run.data.separator if labels in (None, "multi") else None
-    seen = _seen(sources, format=format, columns=columns, encoding=encoding)
-    task = _minimal(model) if seen == MinimalPairs.name else _task(model)
-    if seen == Pair.record.type_name and read_training_run(model.folder) is None:
-        task = for_pairs(task)  # a folder from elsewhere does not say which of the two
-    options = read_options(
-        columns=columns,
-        task=task.name,
-        format=format,
-        labels=labels or task.label_style,
-        encoding=encoding,
-        separator=separator,
-    )
-    return task, Reader(sources, options, skip_bad=None if skip_bad is None else Path(skip_bad))
-
-
-def _split(data: DataLocation, split: str | None) -> str | None:
-    """The split that was asked for; of a folder test, else valid."""
-    there = split_names(data)
-    if split is not None and split not in there:
-        name = data if isinstance(data, str | Path) else "the data"
-        choices = did_you_mean(split, there) if there else ""
-        raise InputError(f'{setting("split")}: there is no split "{split}" in {name}.{choices}')
-    return split or next((name for name in ("test", "valid", *there) if name in there), None)
-
-
-def _seen(sources: list[tuple[Source, ...]], **options: Any) -> str | None:
-    """The record type that is recognized from the rows alone; None where they do not say."""
-    try:
-        return Reader(sources, read_options(**options)).schema.task
-    except DataError:
-        return None
-
-
-def _task(model: Model) -> Task:
-    """What the model was made for. Folders from elsewhere do not say how words were hidden: then as in BERT."""
-    kind = TASKS.get(model.task or "")
-    if kind is not None and kind.language_model and kind.model_heads[0] in model.network.heads:
-        task = kind.plain_text_task(
-            model.preprocessing().tokenizer,
-            vocabulary=model.config.vocabulary,
-            has_settings=read_training_run(model.folder) is not None,
-        )
-        if task is not None:
-            return task
-    return task_for(model.checkpoint, model.folder)
-
-
-def _minimal(model: Model) -> MinimalPairs:
-    task = MinimalPairs.of(model.network)
-    if task is None:
-        raise InputError(
-            "these are minimal pairs, but this model has no masked or causal language model head, so it cannot score "
-            f"sentences. {capabilities(model.network)} Or use a pretrained language model."
-        )
-    return task

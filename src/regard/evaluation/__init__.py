@@ -1,0 +1,1 @@
+"""How good a model is on data it has not seen."""
