@@ -2,14 +2,24 @@
 
 import warnings
 from itertools import chain
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.batching.framing import Frame
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import TagRecord
 from regard.data.records.neighbors import with_neighbors
-from regard.tasks.tag_sequences import context_tokens, first_tokens, word_columns
+from regard.tasks.tag_sequences import (
+    first_tokens,
+    flat_word_columns,
+    sentence_tokens,
+    surrounded_sequences,
+    word_columns,
+)
 from regard.text.learn import train_tokenizer_from_texts
 
 KINDS = ("wordpiece", "bpe", "unigram", "char")
@@ -64,11 +74,37 @@ def test_context_is_the_end_of_the_left_and_the_start_of_the_right(kinds, kind, 
     sentences = with_neighbors(TagRecord.from_text(text, document="1") for text in texts)
     records = [record for record in sentences if isinstance(record, TagRecord)]
     ids = [kinds[kind].encode(text, special=False).ids for text in texts]
-    for row, (left, right) in enumerate(context_tokens(records, ids, kinds[kind], size=size)):
+    for row, (left, right) in enumerate(contexts(records, kinds[kind], size=size)):
         before = list(chain.from_iterable(ids[:row]))
         after = list(chain.from_iterable(ids[row + 1 :]))
         if all(len(tokens) >= len(text.split()) for tokens, text in zip(ids, texts, strict=True)):
             assert left == before[max(len(before) - size, 0) :]
             assert right == after[:size]
-        (alone,) = context_tokens(records[row : row + 1], ids[row : row + 1], kinds[kind], size=size)
+        (alone,) = contexts(records[row : row + 1], kinds[kind], size=size)
         assert alone == (left, right)  # whatever the other records are
+
+
+def contexts(records, tokenizer, *, size):
+    """The tokens before and after each record in its sequence."""
+    tokens = sentence_tokens(records, tokenizer, size=size)
+    limits: Any = SimpleNamespace(max_tokens=None, segments=1)
+    sequences, _ = surrounded_sequences(Frame.of(tokenizer), tokens, Preprocessing(tokenizer, limits), size=size)
+    bounds = sequences.examples.bounds.tolist()
+    special, left, own, right, end = sequences.positions
+    assert special.tolist() == bounds[:-1]
+    ids = sequences.examples.ids
+    return [(ids[left[row] : own[row]].tolist(), ids[right[row] : end[row]].tolist()) for row in range(len(bounds) - 1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(texts=st.lists(st.text(alphabet="ab é.-😀\u0301\u200d\tÅß", max_size=20), max_size=5))
+def test_columns_of_many_records_are_those_of_each(kinds, kind, texts):
+    records = [TagRecord.from_text(text) for text in texts]
+    tokens = sentence_tokens(records, kinds[kind], size=0).own
+    columns = flat_word_columns(records, tokens)
+    for row, record in enumerate(records):
+        own = slice(*tokens.bounds[row : row + 2].tolist())
+        expected = word_columns(record.spans, kinds[kind].encode(record.text, special=False).offsets)
+        assert {name: values[own].tolist() for name, values in columns.items()} == {
+            name: values.tolist() for name, values in expected.items()
+        }

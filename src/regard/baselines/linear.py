@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batching.packing import Ints, ranges
+from regard.text.flat_tokens import Ints, ranges
 
 HISTORY = 10  # of L-BFGS
 ITERATIONS = 200

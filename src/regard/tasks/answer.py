@@ -18,9 +18,11 @@ import torch
 from torch import Tensor
 
 from regard.data import records as rows
-from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
-from regard.data.batching.framing import Frame, FramedSequence, context_windows
+from regard.data.batching.assembly import Cuts, SequencePart, Sequences, assemble, cut_rows
+from regard.data.batching.examples import Examples, Inputs
+from regard.data.batching.framing import Frame, context_windows
 from regard.data.batching.preprocessing import Preprocessing
+from regard.data.batching.windows import Window
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
@@ -30,7 +32,9 @@ from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
 from regard.tasks.task import Answer, Loss, RowOutputs, Task, internal, reject_label_settings
+from regard.text.flat_tokens import FlatTokens, Ints, bounds_of
 
+CONTEXT = 3  # the part of a sequence that is the context
 MIN_ROWS = 30  # validation rows that a temperature is tuned on
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
@@ -147,27 +151,28 @@ class QuestionAnswering(Task):
         return {"span": 2}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
-        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         question_records = [record for record in records if isinstance(record, AnswerRecord)]
-        contexts = {
-            text: number for number, text in enumerate(dict.fromkeys(record.context for record in question_records))
+        number: dict[str, int] = {}
+        numbers = [number.setdefault(record.context, len(number)) for record in question_records]
+        context_of = np.array(numbers, np.int64)  # questions share their contexts
+        contexts = preprocessing.tokenizer.flat_batch(list(number), offsets=True)
+        questions = preprocessing.tokenizer.flat_batch([record.question for record in question_records])
+        sequences, cuts = _sequences(question_records, questions, contexts, context_of, preprocessing)
+        by_sequence: dict[str, Any] = {}
+        if labeled:
+            starts, ends = _answer_tokens(
+                [_known(record) for record in question_records], contexts, list(number), context_of
+            )
+            at = sequences.positions[CONTEXT] - sequences.examples.bounds[:-1]
+            inside = (cuts.start <= starts[cuts.row]) & (ends[cuts.row] < cuts.end) & (starts[cuts.row] >= 0)
+            for name, tokens in (("start", starts), ("end", ends)):
+                by_sequence[name] = np.where(inside, at + tokens[cuts.row] - cuts.start, 0)
+        first = contexts.bounds[context_of[cuts.row]] + cuts.start
+        by_token = {
+            name: sequences.column(CONTEXT, contexts.offsets[:, side], first, cuts.lengths, np.zeros_like(first))
+            for side, name in enumerate(("begin", "finish"))
         }
-        encodings = preprocessing.tokenizer.encode_batch(list(contexts), special=False)
-        offsets = [np.array(encoding.offsets, np.int32).reshape(-1, 2) for encoding in encodings]
-        questions = preprocessing.tokenizer.ids_batch([record.question for record in question_records], special=False)
-        for row, (record, question) in enumerate(zip(question_records, questions, strict=True)):
-            number = contexts[record.context]
-            answer_tokens = _tokens_of(_known(record), offsets[number]) if labeled else None
-            for cut in _windows(record, frame, question, encodings[number].ids, preprocessing):
-                start, end = _target(cut, answer_tokens)
-                builder.add(
-                    row,
-                    cut.ids,
-                    cut.segments,
-                    by_sequence={"start": start, "end": end} if labeled else None,
-                    by_token=_characters(cut, offsets[number]),
-                )
-        return builder.build()
+        return sequences.build(by_sequence=by_sequence, by_token=by_token)
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """Span loss of BERT on SQuAD (Devlin et al. 2019, https://arxiv.org/abs/1810.04805).
@@ -294,42 +299,55 @@ def _known(record: Record) -> tuple[rows.AnswerSpan, ...]:
     return record.answers
 
 
-def _windows(
-    record: AnswerRecord, frame: Frame, question: Sequence[int], context: Sequence[int], preprocessing: Preprocessing
-) -> Iterator[FramedSequence]:
-    try:
-        yield from context_windows(
-            frame, question, context, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
-        )
-    except InputError as error:
-        raise record.place.error(str(error).rstrip(".")) from error
+def _sequences(
+    records: Sequence[AnswerRecord],
+    questions: FlatTokens,
+    contexts: FlatTokens,
+    context_of: Ints,
+    preprocessing: Preprocessing,
+) -> tuple[Sequences, Cuts]:
+    """The whole question with each window of its context, and these windows."""
+    frame, limit = Frame.of(preprocessing.tokenizer), preprocessing.max_tokens
+    lengths = contexts.lengths[context_of]
+    long = lengths[:0]
+    if limit is not None:
+        long = np.flatnonzero(questions.lengths + lengths + frame.pair_special_count > limit)
+
+    def windows_of(row: int) -> Iterator[Window]:
+        question, context = range(int(questions.lengths[row])), range(int(lengths[row]))
+        try:
+            cuts = context_windows(frame, question, context, max_tokens=limit, overlap=preprocessing.overlap)
+        except InputError as error:
+            raise records[row].place.error(str(error).rstrip(".")) from error
+        return (cut.parts[1].window for cut in cuts)
+
+    cuts = cut_rows(lengths, long, windows_of)
+    whole = cuts._replace(start=np.zeros_like(cuts.start), end=questions.lengths[cuts.row])
+    before, between, after = (
+        SequencePart.special(one, len(cuts.row)) for one in (frame.before, frame.between, frame.after)
+    )
+    question = SequencePart.text(questions, whole, segment=frame.segments[0])
+    context = SequencePart.text(contexts, cuts, segment=frame.segments[1], texts=context_of)
+    parts = (before, question, between, context, after)
+    return assemble(cuts.row, parts, segments=preprocessing.segments), cuts
 
 
-def _tokens_of(answers: Sequence[rows.AnswerSpan], offsets: Places) -> tuple[int, int] | None:
-    """First and last token of the first answer; None where there is none, or where it left no token."""
-    if not answers:
-        return None
-    start, end = answers[0].start, answers[0].start + len(answers[0].text)
-    first = int(np.searchsorted(offsets[:, 1], start, side="right"))
-    last = int(np.searchsorted(offsets[:, 0], end, side="left")) - 1
-    return (first, last) if first <= last else None
+def _answer_tokens(
+    answers: Sequence[Sequence[rows.AnswerSpan]], contexts: FlatTokens, texts: Sequence[str], context_of: Ints
+) -> tuple[Ints, Ints]:
+    """First and last token of the first answer to each question; -1 where there is none, or where it left no token.
 
-
-def _target(cut: FramedSequence, answer_tokens: tuple[int, int] | None) -> tuple[int, int]:
-    """Start and end position of the answer in a window that has all of it; else the first token for both."""
-    positions = [None, None] if answer_tokens is None else [cut.position(1, token) for token in answer_tokens]
-    start, end = positions
-    return (0, 0) if start is None or end is None else (start, end)
-
-
-def _characters(cut: FramedSequence, offsets: Places) -> dict[str, Places]:
-    """The start and end of each token in the characters of the context."""
-    characters = {}
-    for column, name in enumerate(("begin", "finish")):
-        characters[name] = np.full(len(cut), IGNORE, np.int32)
-        part = cut.parts[1]
-        characters[name][part.positions] = offsets[part.window.start : part.window.end, column]
-    return characters
+    texts: the contexts, which are searched all at once, as if each followed the one before it.
+    """
+    sizes = bounds_of([len(text) + 1 for text in texts])[:-1]
+    places = np.maximum.accumulate(contexts.offsets + np.repeat(sizes, contexts.lengths)[:, None])
+    spans = [(spans[0].start, spans[0].start + len(spans[0].text)) if spans else (-1, -1) for spans in answers]
+    starts, ends = np.array(spans, np.int64).reshape(-1, 2).T
+    shift, before = sizes[context_of], contexts.bounds[context_of]
+    first = np.searchsorted(places[:, 1], starts + shift, side="right") - before
+    last = np.searchsorted(places[:, 0], ends + shift, side="left") - 1 - before
+    none = (starts < 0) | (first > last)
+    return np.where(none, -1, first), np.where(none, -1, last)
 
 
 def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
-from regard.data.batching.framing import window_too_small
+from regard.data.batching.assembly import SequencePart, Sequences, assemble, cut_rows
+from regard.data.batching.examples import Examples, Inputs
+from regard.data.batching.framing import SpecialTokens, window_too_small
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
@@ -202,32 +205,40 @@ class Classify(Task):
         return PROBLEM_TYPES[self.kind]
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
-        builder = ExamplesBuilder(segments=preprocessing.segments)
-        for row, cuts in enumerate(self.sequences(records, preprocessing)):
-            record = records[row]
-            assert isinstance(record, ClassifyRecord | PairRecord)
-            target = {"label": self.target(record)} if labeled else {}
-            for ids, kinds in cuts:
-                weight = {"weight": np.float32(1 / len(cuts))}
-                builder.add(row, ids, kinds, by_sequence={**target, **weight})
-        return builder.build()
+        sequences = self.sequences(records, preprocessing)
+        owners = sequences.examples.owners
+        windows_of_row = np.bincount(owners, minlength=len(records))
+        by_sequence: dict[str, Any] = {"weight": (1 / windows_of_row[owners]).astype(np.float32)}
+        if labeled:
+            by_sequence = {"label": self._targets(records)[owners], **by_sequence}
+        return sequences.build(by_sequence=by_sequence, by_token={})
 
-    def sequences(
-        self, records: Sequence[Record], preprocessing: Preprocessing
-    ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
-        """The windows of each record: ids and segments."""
-        before, after = preprocessing.tokenizer.surrounding_ids
-        texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
-        for text in preprocessing.tokenizer.ids_batch(texts, special=False):
-            max_text_tokens = (
-                len(text) if preprocessing.max_tokens is None else preprocessing.max_tokens - len(before) - len(after)
-            )
-            if max_text_tokens < min(len(text), 1):
-                raise window_too_small(preprocessing.max_tokens or 0, len(before) + len(after))
-            cuts = windows(
-                len(text), size=max(max_text_tokens, 1), overlap=int(max(max_text_tokens, 1) * preprocessing.overlap)
-            )
-            yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
+    def sequences(self, records: Sequence[Record], preprocessing: Preprocessing) -> Sequences:
+        """The windows of each record."""
+        tokenizer = preprocessing.tokenizer
+        special = [SpecialTokens(ids, (0,) * len(ids)) for ids in tokenizer.surrounding_ids]
+        tokens = tokenizer.flat_batch([record.text for record in records if isinstance(record, ClassifyRecord)])
+        long = tokens.lengths[:0]
+        size = 1
+        if preprocessing.max_tokens is not None:
+            around = sum(len(one.ids) for one in special)
+            size = preprocessing.max_tokens - around
+            if size < 1 and len(tokens.ids):
+                raise window_too_small(preprocessing.max_tokens, around)
+            long = np.flatnonzero(tokens.lengths > size)
+        overlap = int(max(size, 1) * preprocessing.overlap)
+        cuts = cut_rows(tokens.lengths, long, lambda row: windows(int(tokens.lengths[row]), size=size, overlap=overlap))
+        before, after = (SequencePart.special(one, len(cuts.row)) for one in special)
+        return assemble(cuts.row, (before, SequencePart.text(tokens, cuts), after), segments=preprocessing.segments)
+
+    def _targets(self, records: Sequence[Record]) -> npt.NDArray[Any]:
+        """The labels of the records as what the loss needs."""
+        if self.kind == "single":
+            labels = [record.label for record in records if isinstance(record, LabeledRecord)]
+            numbers = [self._number.get(label) for label in labels if isinstance(label, str)]
+            if None not in numbers and len(numbers) == len(records):
+                return np.array(numbers, np.int64)
+        return np.array([self.target(record) for record in records if isinstance(record, LabeledRecord)])
 
     def target(self, record: LabeledRecord) -> Any:
         """The label as what the loss needs."""
@@ -250,7 +261,7 @@ class Classify(Task):
             return self._number[str(label)]
         return np.isin(np.arange(len(self.names)), [self._number[name] for name in _names(label)]).astype(np.float32)
 
-    @property
+    @cached_property
     def _number(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 

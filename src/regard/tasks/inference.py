@@ -18,7 +18,6 @@ import numpy.typing as npt
 import torch
 
 from regard.data.batching.examples import Examples, Inputs
-from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.sequences import token_batches
 from regard.data.records import DocumentRecord, Record
@@ -30,6 +29,7 @@ from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.random_state import seeded
 from regard.tasks.task import Answer, Loss, RowOutputs, Task
+from regard.text.flat_tokens import Ints
 
 CHUNK = Task.chunk_size  # records per chunk, unless a task has its own number
 BATCH_TOKENS = 8192

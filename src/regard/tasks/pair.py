@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from regard.data.batching.assembly import SequencePart, Sequences, assemble, cut_rows
 from regard.data.batching.framing import Frame, pair_windows
 from regard.data.batching.preprocessing import Preprocessing
+from regard.data.batching.windows import Window
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
+from regard.text.flat_tokens import FlatTokens
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,30 @@ class Pair(Classify):
     probe: ClassVar[str] = "request"  # vectors of sentence encoders describe one text
     model_heads: ClassVar[tuple[str, ...]] = ()  # those of Classify: a head does not show that it is for pairs
 
-    def sequences(
-        self, records: Sequence[Record], preprocessing: Preprocessing
-    ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
-        frame, pairs = (
-            Frame.of(preprocessing.tokenizer),
-            [record for record in records if isinstance(record, PairRecord)],
+    def sequences(self, records: Sequence[Record], preprocessing: Preprocessing) -> Sequences:
+        frame, limit = Frame.of(preprocessing.tokenizer), preprocessing.max_tokens
+        pairs = [record for record in records if isinstance(record, PairRecord)]
+        first = preprocessing.tokenizer.flat_batch([pair.first for pair in pairs])
+        second = preprocessing.tokenizer.flat_batch([pair.second for pair in pairs])
+        long = first.lengths[:0]
+        if limit is not None:
+            long = np.flatnonzero(first.lengths + second.lengths + frame.pair_special_count > limit)
+        both = {row: self._windows(frame, first, second, row, preprocessing) for row in long.tolist()}
+        cuts, others = (
+            cut_rows(tokens.lengths, long, lambda row, text=text: [pair[text] for pair in both[row]])  # type: ignore[misc]
+            for text, tokens in enumerate((first, second))
         )
-        firsts = preprocessing.tokenizer.ids_batch([pair.first for pair in pairs], special=False)
-        seconds = preprocessing.tokenizer.ids_batch([pair.second for pair in pairs], special=False)
-        for first, second in zip(firsts, seconds, strict=True):
-            cuts = pair_windows(
-                frame, first, second, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
-            )
-            yield [(cut.ids, cut.segments) for cut in cuts]
+        before, between, after = (
+            SequencePart.special(one, len(cuts.row)) for one in (frame.before, frame.between, frame.after)
+        )
+        left = SequencePart.text(first, cuts, segment=frame.segments[0])
+        right = SequencePart.text(second, others, segment=frame.segments[1])
+        return assemble(cuts.row, (before, left, between, right, after), segments=preprocessing.segments)
+
+    def _windows(
+        self, frame: Frame, first: FlatTokens, second: FlatTokens, row: int, preprocessing: Preprocessing
+    ) -> list[tuple[Window, Window]]:
+        """The windows of both texts of a long pair."""
+        texts = (range(int(tokens.lengths[row])) for tokens in (first, second))
+        cuts = pair_windows(frame, *texts, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap)
+        return [(cut.parts[0].window, cut.parts[1].window) for cut in cuts]

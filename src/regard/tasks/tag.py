@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,9 +24,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
-from regard.data.batching.framing import Frame, surrounded_windows
-from regard.data.batching.packing import Ints
+from regard.data.batching.examples import Examples, Inputs
+from regard.data.batching.framing import Frame
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
@@ -37,8 +36,9 @@ from regard.metrics.calibration import check_temperature, fit_temperature
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
 from regard.tasks.tag_decoding import Probabilities, TagConstraints
-from regard.tasks.tag_sequences import context_tokens, word_columns
+from regard.tasks.tag_sequences import TEXT, flat_word_columns, sentence_tokens, surrounded_sequences
 from regard.tasks.task import Answer, LabelChecks, Loss, RowOutputs, Task, class_names, constant_on, internal
+from regard.text.flat_tokens import Ints, bounds_of
 
 CONTEXT_TOKENS = 64  # of the sentences around a sentence, where documents are known
 MAX_CONTEXT_TOKENS = 2 * MAX_CONTEXT_WORDS
@@ -224,30 +224,27 @@ class Tag(Task):
         return {name: number for number, name in enumerate(self.names)}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
-        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        frame = Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
-        encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
-        ids = [encoding.ids for encoding in encodings]
-        contexts = context_tokens(tagged, ids, preprocessing.tokenizer, size=self.context // 2)
-        for row, (record, encoding, (left, right)) in enumerate(zip(tagged, encodings, contexts, strict=True)):
-            columns_by_token = word_columns(record.spans, encoding.offsets)
-            if labeled:
-                columns_by_token["label"] = self._targets(record, columns_by_token["word"])
-            for cut in surrounded_windows(
-                frame, left, encoding.ids, right, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
-            ):
-                (part,) = cut.parts
-                own = part.window
-                columns = {name: np.full(len(cut), IGNORE) for name in columns_by_token}
-                for name, values in columns_by_token.items():
-                    columns[name][part.owned] = values[own.own_start : own.own_end]
-                builder.add(row, cut.ids, cut.segments, by_token=columns)
-        return builder.build()
+        tokens = sentence_tokens(tagged, preprocessing.tokenizer, size=self.context // 2)
+        columns = flat_word_columns(tagged, tokens.own)
+        if labeled:
+            columns["label"] = self._targets(tagged, columns["word"], tokens.own.lengths)
+        sequences, cuts = surrounded_sequences(frame, tokens, preprocessing, size=self.context // 2)
+        starts = tokens.own.bounds[cuts.row] + cuts.own_start
+        owned, skipped = cuts.own_end - cuts.own_start, cuts.own_start - cuts.start
+        by_token = {name: sequences.column(TEXT, of, starts, owned, skipped) for name, of in columns.items()}
+        return sequences.build(by_sequence={}, by_token=by_token)
 
-    def _targets(self, record: TagRecord, words: Ints) -> Ints:
-        """The tag of each first token of a word, as a number."""
-        tags = np.array([*self.numbers(record), IGNORE])  # other tokens have a word below 0: the last
-        return tags[np.maximum(words, -1)]
+    def _targets(self, records: Sequence[TagRecord], words: Ints, lengths: Ints) -> Ints:
+        """The tag of each first token of a word, as a number; the tokens of the records have these lengths."""
+        numbers = list(map(self._number.get, chain.from_iterable(record.tags or () for record in records)))
+        if None in numbers or any(record.tags is None for record in records):
+            for record in records:
+                self.numbers(record)  # raises an error
+        firsts = bounds_of([len(record.tags or ()) for record in records])[:-1]
+        tags = np.array([*numbers, IGNORE], np.int64)
+        return tags[np.where(words < 0, len(numbers), np.repeat(firsts, lengths) + words)]
 
     def numbers(self, record: TagRecord) -> list[int]:
         """The tags of a record as numbers; an error for a tag that the training data does not have."""

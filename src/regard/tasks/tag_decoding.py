@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.batching.packing import Ints, ranges
+from regard.text.flat_tokens import Ints, ranges
 
 SMALLEST = np.finfo(np.float32).tiny  # a probability of 0 is unlikely, but not impossible
 

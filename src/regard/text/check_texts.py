@@ -27,7 +27,8 @@ def check_texts(texts: Sequence[str], subject: str) -> None:
     if isinstance(texts, str | bytes):
         raise InputError(f"a list of texts was expected, but one {type(texts).__name__} was given. Put it into a list.")
     for number, text in enumerate(texts):
-        check_text(text, f"{subject} {number}")
+        if not isinstance(text, str) or not text.isascii():
+            check_text(text, f"{subject} {number}")
 
 
 def check_text(text: object, subject: str) -> None:

@@ -16,7 +16,9 @@ from regard.text.check_texts import check_text, check_texts, encoding_error
 from regard.text.encoding import Encoding
 from regard.text.features.encoding import FILE as FEATURES
 from regard.text.features.encoding import FeatureBackend
+from regard.text.flat_tokens import FlatTokens, flat_encodings
 from regard.text.tokenizer_files import ROLES, named_tokens, read_backend, read_settings, tokenizer_kind
+from regard.text.word_cache import MAX_CORES, WordCache, cpu_count
 
 TARGET_FOLDER = "target_tokenizer"  # subfolder of a translation model whose target language has its own tokenizer
 # Common names of special tokens, for tokenizer files that do not name their roles.
@@ -31,6 +33,7 @@ COMMON_NAMES = {
 }
 MAX_ID = 10_000_000  # ten times the size of the largest vocabularies
 NOT_FROM_TOKENIZERS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
+FEW_CHARACTERS = 4096  # below which texts are not worth a table of their words
 SHORT_TEXTS = ("a", "the", "1", ".", "x")
 
 
@@ -113,6 +116,27 @@ class Tokenizer:
     ) -> list[list[int]]:
         """Only the token ids, one list per text: faster than `encode_batch`, without offsets."""
         return [source.ids for source in self._batch(self.backend.encode_batch_fast, texts, pairs, special)]
+
+    def flat_batch(self, texts: Sequence[str], *, offsets: bool = False) -> FlatTokens:
+        """The tokens of all texts as flat arrays, without special tokens: the fastest way for many texts.
+
+        offsets: also the position of each token in its text; without it they may be missing.
+        """
+        encode = self.backend.encode_batch if offsets else self.backend.encode_batch_fast
+
+        def encode_plain(texts: Sequence[str]) -> FlatTokens:
+            return flat_encodings(self._batch(encode, texts, None, special=False), offsets=offsets)
+
+        check_texts(texts, "text")
+        table = self._word_cache
+        if table is None or sum(map(len, texts)) < FEW_CHARACTERS:
+            return encode_plain(texts)
+        return table.encode(texts, encode_plain)
+
+    @functools.cached_property
+    def _word_cache(self) -> WordCache | None:
+        fits = cpu_count() <= MAX_CORES and WordCache.fits(self.backend)
+        return WordCache(self.backend) if fits else None
 
     def _batch(
         self,

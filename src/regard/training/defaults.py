@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regard.config import Config
-from regard.data.batching.packing import Ints
 from regard.tasks.recipe import Recipe
+from regard.text.flat_tokens import Ints
 from regard.training.settings import Settings
 
 TEXTS = 32  # texts per step, where texts are short

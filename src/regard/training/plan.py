@@ -10,11 +10,11 @@ import torch
 
 from regard.config import ModelConfig
 from regard.data.batching.batches import BatchPlan, BatchSettings
-from regard.data.batching.packing import Ints
 from regard.errors import InputError, setting
 from regard.model.kernels.dispatch import runs_flat
 from regard.model.network import Network
 from regard.tasks.task import Task
+from regard.text.flat_tokens import Ints
 from regard.training.engine.compilation import CompileCost, CompileMode, surely_pays
 from regard.training.engine.distributed import World
 from regard.training.engine.lora import add_lora

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.data.batching.packing import pack, ranges
+from regard.data.batching.packing import pack
 
 
 @pytest.mark.parametrize("sequences", [None, 6])
@@ -23,7 +23,3 @@ def test_every_sequence_is_in_one_bin_within_the_limits(sequences):
 
 def test_no_sequences():
     assert len(pack(np.array([], np.int64), np.array([], np.int64), tokens=8)) == 0
-
-
-def test_ranges():
-    assert ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]

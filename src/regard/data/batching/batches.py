@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.batching.packing import Bins, Ints, pack
+from regard.data.batching.packing import Bins, pack
 from regard.errors import InputError
+from regard.text.flat_tokens import Ints
 
 
 @dataclass(frozen=True)

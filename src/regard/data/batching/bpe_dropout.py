@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.data.batching.examples import Examples
-from regard.data.batching.packing import Ints, ranges
 from regard.text.bpe_dropout import CONTINUES, BpeMerges
+from regard.text.flat_tokens import Ints, ranges
 from regard.text.tokenizer import Tokenizer
 
 VARIANTS = 32  # segmentations of a word in an epoch; fewer if it occurs less often

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from regard.data.batching.packing import Ints, ranges
 from regard.data.corpus.masking import IGNORE  # for float targets the ignored value is NaN
 from regard.errors import InputError
 from regard.ragged import Ragged
+from regard.text.flat_tokens import Ints, ranges
 
 TEACHER = "teacher"  # soft targets: the log-probabilities, or the logits, of a teacher
 LEARN = "learn"  # per token: 0 if it can be a target, IGNORE if it is only context

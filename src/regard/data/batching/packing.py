@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from regard.text.flat_tokens import Ints
 
 POOL = 32  # bins packed together
 SLACK = 0.005  # fraction of a bin that is left empty, so that the last sequences still fit
@@ -127,11 +126,4 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
         chosen[step] = np.where(fits, bin + each * bins, -1)
     assigned = np.empty(len(sizes), np.int64)
     assigned[by_size] = chosen[rank, pool]
-    return assigned
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Concatenated ranges: `lengths[i]` numbers from `starts[i]` on."""
-    ends = np.cumsum(lengths)
-    assigned: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return assigned

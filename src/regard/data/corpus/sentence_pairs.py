@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.batching.packing import Ints
 from regard.errors import InputError
+from regard.text.flat_tokens import Ints
 
 Kind = Literal["next", "order"]
 

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.batching.packing import Ints
 from regard.data.readers import Reader
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.text.encoding import Encoding
+from regard.text.flat_tokens import Ints
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole

@@ -21,12 +21,12 @@ import torch
 from regard.data.batching.batches import shuffled
 from regard.data.batching.examples import LEARN, Inputs
 from regard.data.batching.framing import Frame
-from regard.data.batching.packing import Ints, ranges
 from regard.data.corpus.sentence_pairs import SentencePairs, sample_pairs, token_blocks
 from regard.data.corpus.token_store import Corpus
 from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.errors import InputError, pluralize
 from regard.ragged import Ragged
+from regard.text.flat_tokens import Ints, ranges
 
 Objective = Literal["mlm", "mlm+nsp", "causal", "bidirectional"]
 OBJECTIVES = ("mlm", "mlm+nsp", "causal", "bidirectional")

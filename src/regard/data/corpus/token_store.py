@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.batching.packing import Ints
 from regard.data.batching.prefetch import Prefetcher
 from regard.data.corpus.documents import TextGroup, read_text_groups
 from regard.data.corpus.store_files import (
@@ -36,6 +35,7 @@ from regard.data.corpus.store_files import (
 )
 from regard.errors import FolderError, InputError
 from regard.progress import OnProgress, Progress
+from regard.text.flat_tokens import Ints
 from regard.text.tokenizer import Tokenizer
 
 

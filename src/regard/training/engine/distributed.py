@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from regard.data.batching.packing import Ints
+from regard.text.flat_tokens import Ints
 
 
 @dataclass(frozen=True)

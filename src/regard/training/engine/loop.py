@@ -18,11 +18,11 @@ from torch import Tensor
 
 from regard.data.batching.batches import BatchPlan
 from regard.data.batching.examples import Inputs
-from regard.data.batching.packing import Ints
 from regard.data.batching.prefetch import Prefetcher
 from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, pluralize
 from regard.tasks.inference import RowSource, ScoreResult
+from regard.text.flat_tokens import Ints
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.compilation import CompileSwitch
 from regard.training.engine.fsdp import is_shard, shard

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.batching.examples import Examples, Inputs
-from regard.data.batching.packing import Ints
 from regard.errors import InputError, setting
+from regard.text.flat_tokens import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from torch.nn import functional as F
 
 from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
-from regard.data.batching.packing import Ints
 from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import network_runner
+from regard.text.flat_tokens import Ints
 from regard.training.engine.loop import seed_step
 from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor

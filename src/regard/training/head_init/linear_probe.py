@@ -13,12 +13,12 @@ from torch.nn import functional as F
 
 from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
-from regard.data.batching.packing import Ints
 from regard.data.batching.sequences import token_batches
 from regard.model.kernels.dispatch import without_tiles
 from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import RowSource, network_runner
+from regard.text.flat_tokens import Ints
 from regard.training.engine.optimizer import LBFGS
 
 MAX_ROWS = 4096  # rows that the probe is fitted on; more hardly change it
