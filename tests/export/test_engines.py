@@ -12,7 +12,7 @@ from tests.predict.models import random_checkpoint, word_text, word_tokenizer
 
 import regard
 from regard.errors import EngineWarning, FolderError, InputError, RegardError
-from regard.export import engines, int8_linear
+from regard.export import engines, int8_encoder, int8_linear
 from regard.export.engines import open_engine, recorded_engine, resolve_engine
 from regard.predict.model import Model
 
@@ -26,16 +26,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model.save(tmp_path_factory.mktemp("engines") / "model")
 
 
-def test_int8_predicts_and_embeds_nearly_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8_encoder, "can_run_int8_encoder", lambda _: False)
+
+
+@pytest.mark.parametrize("engine", ["int8", "onnx int8"])
+def test_int8_predicts_and_embeds_nearly_the_same(folder: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "int8_support", lambda: "full")
+    if engine == "int8":
+        without_onnx(monkeypatch)
     exact, int8 = regard.load(folder, device="cpu"), regard.load(folder, device="cpu", engine="int8")
-    assert (exact.engine, int8.engine) == ("torch", "int8")
+    assert (exact.engine, int8.engine) == ("torch", engine)
     ours, theirs = (model.embed(TEXTS, normalize=True) for model in (exact, int8))
     assert (ours * theirs).sum(1).min() > 0.99
     assert not np.array_equal(ours, theirs)
     for one, other in zip(exact.predict(TEXTS), int8.predict(TEXTS), strict=True):
         assert one.json()["scores"] == pytest.approx(other.json()["scores"], abs=0.1)
-    assert int8.save(folder.parent / "again").is_dir()
+    assert int8.save(folder.parent / engine).is_dir()
 
 
 def test_auto_is_what_the_folder_records(folder: Path, tmp_path: Path) -> None:
@@ -59,11 +66,16 @@ def test_unknown_engines_and_gpus_are_refused(folder: Path) -> None:
         regard.load(folder, device="cpu", engine="onnx")
 
 
-@pytest.mark.parametrize(("support", "engine", "words"), [("none", "torch", "fp32"), ("reduced", "int8", "7 bits")])
+@pytest.mark.parametrize(
+    ("support", "engine", "words"),
+    [("none", "torch", "fp32"), ("reduced", "int8", "7 bits"), ("reduced", "onnx int8", "7 bits")],
+)
 def test_a_cpu_without_the_instructions(
     folder: Path, support: str, engine: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "int8_support", lambda: support)
+    if engine == "int8":
+        without_onnx(monkeypatch)
     with pytest.warns(EngineWarning, match=words):
         model = regard.load(folder, device="cpu", engine="int8")
     assert model.engine == engine
@@ -71,12 +83,15 @@ def test_a_cpu_without_the_instructions(
     assert (exact * model.embed(TEXTS, normalize=True)).sum(1).min() > 0.97
 
 
-def test_a_wrong_kernel_means_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "check"), [(int8_linear, "check_layer"), (int8_encoder, "check_int8_encoder")])
+def test_a_wrong_kernel_means_fp32(module: object, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object) -> None:
         raise RegardError("int8 products are wrong on this machine.")
 
     monkeypatch.setattr(engines, "int8_support", lambda: "full")
-    monkeypatch.setattr(int8_linear, "check_layer", wrong)
+    if module is int8_linear:
+        without_onnx(monkeypatch)
+    monkeypatch.setattr(module, check, wrong)
     opened = open_engine(random_checkpoint("tiny-bert"), None, "int8")
     assert opened.name == "torch"
     assert opened.notice == "int8 products are wrong on this machine. Computing in fp32."

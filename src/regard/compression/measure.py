@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from regard.comparison.trainings.measure import median_latency
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord, TranslateRecord
+from regard.export.int8_encoder import Int8Encoder
 from regard.export.int8_linear import Int8Linear
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
@@ -129,6 +130,8 @@ def _words(text: str, count: int) -> str:
 def weight_bytes(model: Model) -> int:
     """The size of the weights as the engine computes with them."""
     network = model.inference_network
+    if isinstance(network, Int8Encoder):
+        return network.bytes
     tensors = {id(tensor): tensor.nbytes for tensor in [*network.parameters(), *network.buffers()]}
     int8 = sum(module.bytes for module in network.modules() if isinstance(module, Int8Linear))
     if model.engine == "onnx int8" and model.folder is not None:

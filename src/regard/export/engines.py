@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,30 +76,43 @@ def recorded_engine(folder: Path | None) -> dict[str, Any]:
 
 
 def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]) -> Engine:
+    """ONNX Runtime from the weights, where the network fits; else an exported file; else torch."""
+    from regard.export.int8_encoder import can_run_int8_encoder
+
     support = int8_support()
     if support == "none":
-        pack_weights(network)
         features = ", ".join(cpu_features()) or "none of dotprod, i8mm, avx2, vnni"
-        return Engine("torch", network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
-    if folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime():
+        return _fp32_engine(network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
+    has_file = folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime()
+    if has_file and not can_run_int8_encoder(network):
         return _onnx_engine(network, folder, INT8_FILE, "onnx int8")
-    return _torch_int8_engine(network, support, exclude)
-
-
-def _torch_int8_engine(network: Network, support: str, exclude: Collection[str]) -> Engine:
-    from regard.export.int8_linear import int8_network
-
     try:
-        copied = int8_network(network, reduce_range=support == "reduced", exclude=exclude)
+        engine = _made_int8_engine(network, support, exclude)
     except InputError:
         raise
     except RegardError as error:
-        pack_weights(network)
-        return Engine("torch", network, f"{error} Computing in fp32.")
-    notice = None
+        return _fp32_engine(network, f"{error} Computing in fp32.")
     if support == "reduced":
-        notice = "this CPU has no VNNI instructions: activations have 7 bits in place of 8."
-    return Engine("int8", copied, notice)
+        return replace(engine, notice="this CPU has no VNNI instructions: int8 products have 7 bits in place of 8.")
+    return engine
+
+
+def _made_int8_engine(network: Network, support: str, exclude: Collection[str]) -> Engine:
+    """An engine made from the weights."""
+    from regard.export.int8_encoder import can_run_int8_encoder, open_int8_encoder
+    from regard.export.int8_linear import int8_network
+    from regard.model.transformer import Transformer
+
+    if can_run_int8_encoder(network):
+        assert isinstance(network, Transformer)
+        opened = open_int8_encoder(network, exclude=exclude, reduce_range=support == "reduced")
+        return Engine("onnx int8", opened)
+    return Engine("int8", int8_network(network, reduce_range=support == "reduced", exclude=exclude))
+
+
+def _fp32_engine(network: Network, notice: str) -> Engine:
+    pack_weights(network)
+    return Engine("torch", network, notice)
 
 
 def _has_onnxruntime() -> bool:

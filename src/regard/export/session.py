@@ -8,17 +8,18 @@ Shapes: N tokens, B sequences, T tokens of each, D width.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from regard.device import int8_support
 from regard.errors import FolderError, MissingExtra
 from regard.foreign import file_errors
-from regard.model.hooks import has_hooks
 from regard.model.kernels.layout import Layout, MaskFunction
+from regard.model.positions import check_length
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 HIDDEN = "last_hidden_state"
 SEGMENTS = "token_type_ids"
+Integers = npt.NDArray[np.int64]
 RUN_TOKENS = 4096  # tokens of one call at most: activations then stay in the cache of the CPU
 
 
-def open_session(file: Path, *, threads: int | None = None) -> onnxruntime.InferenceSession:
-    """An ONNX file as a session of ONNX Runtime on the CPU, with as many threads as torch uses."""
+def open_session(file: Path | bytes, *, threads: int | None = None) -> onnxruntime.InferenceSession:
+    """An ONNX file, or its content, as a session of ONNX Runtime on the CPU, with as many threads as torch uses."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -43,8 +45,11 @@ def open_session(file: Path, *, threads: int | None = None) -> onnxruntime.Infer
     options.log_severity_level = 3
     if int8_support() == "reduced":
         options.add_session_config_entry("session.x64quantprecision", "1")  # 8-bit products overflow without VNNI
+    providers = ["CPUExecutionProvider"]
+    if isinstance(file, bytes):
+        return onnxruntime.InferenceSession(file, options, providers=providers)
     with file_errors(file, fix="Write it again with regard export."):
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(file), options, providers=providers)
 
 
 class OnnxTransformer(Transformer):
@@ -62,25 +67,33 @@ class OnnxTransformer(Transformer):
         self.eval()
         self.session = session
         self.inputs = {item.name for item in session.get_inputs()}
+        self.hookable = tuple(self.modules())  # collecting them in every call would take longer than a layer
         if HIDDEN not in {item.name for item in session.get_outputs()}:
             raise FolderError(
                 f"the ONNX file has no output {HIDDEN}, so it was not written by regard. Write it again: regard export."
             )
 
     def read(self, batch: Ragged, *, layers: int | None = None) -> Tensor:
-        if layers is not None or has_hooks(self):
+        if layers is not None or self.has_hooks():
             return super().read(batch, layers=layers)
         return self.run_session(batch)
 
     def forward(
         self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
     ) -> Output:
-        if target is not None or mask is not None or has_hooks(self):
+        if target is not None or mask is not None or self.has_hooks():
             return super().forward(batch, target, at=at, mask=mask)
         return self.apply_heads(self.run_session(batch), batch, at=at, needed=None)
 
+    def has_hooks(self) -> bool:
+        """Whether any forward hook is registered."""
+        return any(module._forward_hooks or module._forward_pre_hooks for module in self.hookable)
+
     def run_session(self, batch: Ragged) -> Tensor:
         """(N, D) hidden states of a batch, from one call for each length."""
+        check_length(batch.max_length, self.config.max_tokens)
+        if len(batch) == 1 and batch.tokens == batch.max_length:
+            return self._run(batch.ids.unsqueeze(0), None if batch.segments is None else batch.segments.unsqueeze(0))
         groups = Layout.for_self_attention(batch.bounds, batch.max_length).groups
         hidden_ND = torch.empty(batch.tokens, self.config.width)
         starts = batch.bounds[:-1].long()
@@ -89,14 +102,17 @@ class OnnxTransformer(Transformer):
             for first in range(0, len(group.rows), rows_per_call):
                 rows = torch.tensor(group.rows[first : first + rows_per_call])
                 index_BT = starts[rows].unsqueeze(1) + torch.arange(group.queries)
-                hidden_ND[index_BT.flatten()] = self._run(batch, index_BT)
+                segments_BT = None if batch.segments is None else batch.segments[index_BT]
+                hidden_ND[index_BT.flatten()] = self._run(batch.ids[index_BT], segments_BT)
         return hidden_ND
 
-    def _run(self, batch: Ragged, index_BT: Tensor) -> Tensor:
-        ids_BT = batch.ids[index_BT].numpy()
+    def _run(self, ids_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
+        feed = self.feed(ids_BT.numpy(), None if segments_BT is None else segments_BT.numpy())
+        return torch.from_numpy(self.session.run([HIDDEN], feed)[0]).flatten(0, 1)
+
+    def feed(self, ids_BT: Integers, segments_BT: Integers | None) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of the file for sequences of equal length."""
         feed = {"input_ids": ids_BT, "attention_mask": np.ones_like(ids_BT)}
         if SEGMENTS in self.inputs:
-            segments = None if batch.segments is None else batch.segments[index_BT].numpy()
-            feed[SEGMENTS] = np.zeros_like(ids_BT) if segments is None else segments
-        states = self.session.run([HIDDEN], {name: value for name, value in feed.items() if name in self.inputs})[0]
-        return torch.from_numpy(states).flatten(0, 1)
+            feed[SEGMENTS] = np.zeros_like(ids_BT) if segments_BT is None else segments_BT
+        return {name: value for name, value in feed.items() if name in self.inputs}

@@ -29,6 +29,13 @@ SMALLEST = 0.05  # of the mean
 
 def smoothing_scales(network: Network, layers: Mapping[str, Linear]) -> dict[str, Tensor]:
     """(I,) the number by which each input dimension of each layer is divided, by the name of the layer."""
+    return {
+        name: smoothing_scale(largest_I, layers[name]) for name, largest_I in largest_inputs(network, layers).items()
+    }
+
+
+def largest_inputs(network: Network, layers: Mapping[str, Linear]) -> dict[str, Tensor]:
+    """(I,) the largest absolute value of each input dimension of each layer on random tokens, by its name."""
     largest: dict[str, Tensor] = {}
 
     def note(name: str, x_NI: Tensor) -> None:
@@ -44,10 +51,11 @@ def smoothing_scales(network: Network, layers: Mapping[str, Linear]) -> dict[str
     finally:
         for handle in handles:
             handle.remove()
-    return {name: _scale(largest[name], layer) for name, layer in layers.items() if name in largest}
+    return {name: largest[name] for name in layers if name in largest}
 
 
-def _scale(largest_I: Tensor, layer: nn.Linear) -> Tensor:
+def smoothing_scale(largest_I: Tensor, layer: nn.Linear) -> Tensor:
+    """(I,) the number by which each input dimension of a layer is divided."""
     weight_I = layer.weight.detach().abs().amax(0).float()
     return (_at_least(largest_I.float()) / _at_least(weight_I)).sqrt()
 
