@@ -7,7 +7,8 @@
     python benchmarks/serve.py coldstart --repeats 5
 
 `--peers VENV` is an environment with LitServe, infinity-emb, transformers and schemathesis, by default the one that
-runs this script; what it lacks is left out.
+runs this script; what it lacks is left out. infinity-emb 0.0.78 needs transformers below 5 and
+prometheus-fastapi-instrumentator: `--infinity VENV` is an environment of its own.
 The classifier is trained from minilm on a sample when `--classifier` is not set. Results are also written as JSON to
 `--out`.
 """
@@ -70,7 +71,7 @@ def peer(name: str, folder: str, kind: str, args: argparse.Namespace) -> Iterato
     log = args.work / f"{name}.log"
     if name == "infinity":
         model = str(Path(folder).resolve())
-        command = [str(args.peers / "bin" / "infinity_emb"), "v2", "--model-id", model, "--served-model-name", "m"]
+        command = [str((args.infinity or args.peers) / "bin" / "infinity_emb"), "v2", "--model-id", model, "--served-model-name", "m"]
         command += ["--engine", "torch", "--device", "cpu", "--port", str(port)]
         command += ["--url-prefix", "/v1", "--host", "127.0.0.1"]
     else:
@@ -173,6 +174,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("stage", choices=("compare", "soak", "fuzz", "faults", "coldstart"))
     parser.add_argument("--work", type=Path, default=Path("runs/serve"), help="folder for models and logs")
     parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="environment with other servers")
+    parser.add_argument("--infinity", type=Path, help="environment with infinity-emb, by default --peers")
     parser.add_argument("--classifier", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each rate in compare")
