@@ -71,7 +71,14 @@ def peer(name: str, folder: str, kind: str, args: argparse.Namespace) -> Iterato
     log = args.work / f"{name}.log"
     if name == "infinity":
         model = str(Path(folder).resolve())
-        command = [str((args.infinity or args.peers) / "bin" / "infinity_emb"), "v2", "--model-id", model, "--served-model-name", "m"]
+        command = [
+            str((args.infinity or args.peers) / "bin" / "infinity_emb"),
+            "v2",
+            "--model-id",
+            model,
+            "--served-model-name",
+            "m",
+        ]
         command += ["--engine", "torch", "--device", "cpu", "--port", str(port)]
         command += ["--url-prefix", "/v1", "--host", "127.0.0.1"]
     else:

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +101,15 @@ class RunningServer:
         return next(pid for pid in self.pids()[1:])
 
     def stop(self) -> None:
+        """Stop the server, and kill those of its processes that stay."""
+        pids = self.pids()
         self.process.send_signal(signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self.process.wait(40)
-        except subprocess.TimeoutExpired:
-            for pid in reversed(self.pids()):
+        for pid in reversed(pids):
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.wait()
 
 
 def cpu_seconds(pid: int) -> float:

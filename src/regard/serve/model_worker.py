@@ -35,6 +35,12 @@ class ItemTask:
     waiters: list[Answered] = field(default_factory=list)
     job: TextJob | None = None
     prepared: Prepared | None = None
+    times: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def note_run(self, started: float, ended: float) -> None:
+        """A batch with a part of this item was run."""
+        first, _ = self.times.get("run", (started, ended))
+        self.times["run"] = (first, ended)
 
 
 class ModelWorker:
@@ -122,12 +128,15 @@ class ModelWorker:
     def _tokenize(
         self, operation: Operation, tasks: list[ItemTask], futures: Sequence[Answered], estimate: int
     ) -> None:
-        started = time.monotonic()
+        started = time.time()
         try:
             results = prepare_each(operation, [task.item for task in tasks])
         except BaseException as error:  # such as no memory: the request fails, the thread stays
             results = [error] * len(tasks)
-        self.observe("tokenize_seconds", time.monotonic() - started)
+        ended = time.time()
+        self.observe("tokenize_seconds", ended - started)
+        for task in tasks:
+            task.times["tokenize"] = (started, ended)
         with self._changed:
             self.batcher.release(estimate)
             total = sum(sum(result.lengths) for result in results if isinstance(result, Prepared))
@@ -182,10 +191,12 @@ class ModelWorker:
             self._run(batch)
 
     def _run(self, batch: list[BatchRow]) -> None:
-        started = time.monotonic()
+        started, clock = time.time(), time.monotonic()
         outputs = run_rows(batch)
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - clock
         self.observe("run_seconds", seconds)
+        for row in batch:
+            row.job.payload.note_run(started, started + seconds)
         with self._changed:
             done = self.batcher.finish(batch, outputs, seconds=seconds)
         for job in done:
@@ -197,7 +208,7 @@ class ModelWorker:
         error = next((output for output in job.outputs if isinstance(output, BaseException)), None)
         if error is None:
             try:
-                computed = Computed.of(task.operation.answer(task.prepared, job.outputs), job.tokens)
+                computed = Computed.of(task.operation.answer(task.prepared, job.outputs), job.tokens, task.times)
             except Exception as problem:  # one text fails alone
                 error = problem
         with self._changed:

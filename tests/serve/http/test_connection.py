@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from tests.serve.helpers import table_of
+from tests.serve.helpers import table_of, until
 
 from regard.serve.http.app import create_app
 from regard.serve.http.connection import limited_protocol
@@ -32,6 +32,7 @@ def port() -> Iterator[int]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
         thread.start()
+        until(lambda: server.started)
         yield listener.getsockname()[1]
         server.should_exit = True
         thread.join(10)

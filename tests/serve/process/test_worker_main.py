@@ -38,7 +38,7 @@ class Link:
 def link(monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
     monkeypatch.setattr("warnings.showwarning", None)  # the worker replaces it
     ours, theirs = socket.socketpair()
-    thread = threading.Thread(target=Worker(theirs).run)
+    thread = threading.Thread(target=Worker(theirs).run, daemon=True)
     thread.start()
     yield Link(ours)
     thread.join(20)
@@ -56,7 +56,8 @@ def test_answers_errors_and_questions(link: Link, trained: Path) -> None:
     start(link, trained)
     assert link.next("loaded") == []
     link.send(id=1, submit="predict", items=["a lovely film", " "], options={})
-    number, index, text, tokens = link.next("results")
+    number, index, text, tokens, times = link.next("results")
+    assert set(times) == {"tokenize", "run"}
     assert (number, index) == (1, 0)
     assert tokens == 5
     assert text.startswith('{"label"')

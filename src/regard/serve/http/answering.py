@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fastapi import Request
 
 from regard.errors import InputError
+from regard.serve.http.tracing import TRACER, add_step_spans
 from regard.serve.model_table import ModelTable
 from regard.serve.served import Answered, Computed, Item, RequestFailed, Served
 from regard.serve.settings import NotReady, TooLarge
@@ -50,6 +53,7 @@ async def compute(
             results.append(None)
         else:
             raise _at_index(error, number, len(items))
+    add_step_spans(request.scope.get(TRACER), [result.times for result in results if result is not None])
     return served, results
 
 
@@ -64,26 +68,34 @@ async def submitted(
 
 async def wait_for(request: Request, futures: Sequence[Answered], *, seconds: float) -> None:
     """Wait until all are done. Cancels them if the client leaves or the time is over."""
-    waiting = {asyncio.wrap_future(future) for future in futures if not future.done()}
-    if not waiting:
+    if all(future.done() for future in futures):
         return
-    for each in waiting:
-        each.add_done_callback(lambda done: done.cancelled() or done.exception())  # read below, from the source
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    done = itertools.count(1)
+
+    def one_done(_: Answered) -> None:  # in any thread
+        if next(done) == len(futures):
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+    for future in futures:
+        future.add_done_callback(one_done)
     left = asyncio.create_task(_disconnected(request))
-    every = asyncio.create_task(asyncio.wait(waiting))
+    left.add_done_callback(lambda _: ended.set())
+    timer = loop.call_later(seconds, ended.set)
     try:
-        await asyncio.wait({left, every}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if every.done():
+        await ended.wait()
+        if all(future.done() for future in futures):
             return
         if left.done():
             raise ClientLeft
         raise NotReady(f"the request took longer than {seconds:g} seconds. Send fewer or shorter texts.")
     finally:
+        timer.cancel()
         left.cancel()
-        every.cancel()
         for future in futures:
-            if not future.done():
-                future.cancel()
+            future.cancel()  # those that are not done
 
 
 async def _disconnected(request: Request) -> None:

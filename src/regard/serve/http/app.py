@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from regard._version import __version__
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http import routes, status_routes
+from regard.serve.http.direct import DirectRoutes, direct_routes
 from regard.serve.http.guard import Guard
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.mounted import Page, mount_page
@@ -38,5 +39,6 @@ def create_app(
     for prefix, page in (pages or {}).items():
         mount_page(app, prefix, page)
     add_handlers(app)
+    app.add_middleware(DirectRoutes, routes=direct_routes(routes.router.routes))
     app.add_middleware(Guard, table=table, keys=keys or ApiKeys(), metrics=numbers)
     return app

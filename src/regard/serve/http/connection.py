@@ -13,16 +13,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from regard.serve.http.problems import problem
 
 LINGER_SECONDS = 2.0  # a client may go on sending after it was refused; closing at once would reset the connection
+MAX_PENDING = 64 << 10  # bytes that are collected before they are sent
 COMPLETE = (h11.IDLE, h11.DONE, h11.CLOSED, h11.MUST_CLOSE)  # states of a client that sends nothing more
 
 
 class LingeringTransport:
-    """A transport that ends its own side first where the client still sends, and closes a little later."""
+    """A transport that ends its own side first where the client still sends, and closes a little later.
+
+    What is written in one step of the event loop is sent at once: the head of an answer and its body are one packet.
+    """
 
     def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
         self.transport = transport
         self.connection = connection
         self.ended = False
+        self.loop = asyncio.get_running_loop()
+        self.pending = bytearray()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.transport, name)
@@ -31,19 +37,31 @@ class LingeringTransport:
         return self.ended or self.transport.is_closing()
 
     def write(self, data: bytes) -> None:
-        if not self.is_closing():
-            self.transport.write(data)
+        if self.is_closing():
+            return
+        if not self.pending:
+            self.loop.call_soon(self.flush)
+        self.pending += data
+        if len(self.pending) > MAX_PENDING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was collected."""
+        if self.pending and not self.transport.is_closing():
+            self.transport.write(bytes(self.pending))
+        self.pending.clear()
 
     def close(self) -> None:
         if self.is_closing():
             return
+        self.flush()
         if self.connection.their_state in COMPLETE or not self.transport.can_write_eof():
             self.transport.close()
             return
         self.ended = True
         self.transport.resume_reading()
         self.transport.write_eof()
-        asyncio.get_running_loop().call_later(LINGER_SECONDS, self.transport.close)
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 class LimitedProtocol(H11Protocol):

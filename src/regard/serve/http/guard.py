@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.problems import problem
-from regard.serve.http.tracing import describe_span, new_tracer, request_span
+from regard.serve.http.tracing import TRACER, describe_span, new_tracer, request_span
 from regard.serve.model_table import ModelTable
 
 LOG = logging.getLogger("regard.serve")
@@ -51,6 +51,7 @@ class Guard:
         record = RequestRecord(scope)
         self.open_requests += 1
         self.metrics.in_progress.inc()
+        scope[TRACER] = self.tracer
         with request_span(self.tracer, scope) as span:
             try:
                 await self._answer(scope, receive, record.sending(send))
