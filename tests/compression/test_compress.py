@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
+import signal
+import weakref
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,14 +17,21 @@ from tests.compression.conftest import write_rows
 from tests.predict.models import random_checkpoint, word_tokenizer
 
 import regard
+from regard.checkpoint import write_folder as write_folder_module
+from regard.compression import compress as compress_module
 from regard.compression import measure as measure_module
 from regard.compression import search as search_module
-from regard.compression.candidates import Workshop
+from regard.compression.candidates import CandidateSpec, Workshop
 from regard.compression.compress import BelowFloor, compress
 from regard.compression.measure import Measured
+from regard.compression.result import Compression
+from regard.compression.state import WorkFolder
+from regard.compression.teacher import Teacher
 from regard.errors import FolderError, InputError
 from regard.export import engines
 from regard.predict.model import Model
+from regard.training.engine.loop import Stopped
+from regard.training.output.metrics_log import TrainingEvent
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +127,93 @@ def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_fil
     assert [one.name for one in result.candidates] == ["bf16", "ngram"]
     with pytest.raises(FolderError, match="differs in: floor"):
         compress(teacher_folder, rows_file, out=out, methods=methods, **{**options, "floor": 0.7})
+
+
+def only_candidates(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Try these candidates only, which takes less time."""
+    plan = compress_module.plan_candidates
+
+    def planned(*arguments: Any, **options: Any) -> list[CandidateSpec]:
+        return [one for one in plan(*arguments, **options) if one.name in names]
+
+    monkeypatch.setattr(compress_module, "plan_candidates", planned)
+
+
+def scores_of(result: Compression) -> dict[str, Any]:
+    """Everything in the table that does not depend on the machine's speed."""
+    return {one.name: (one.scores, one.difference, one.bytes) for one in (result.teacher, *result.candidates)}
+
+
+def test_killed_twice_the_table_is_the_same(
+    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "keep_all": True, "steps": 4}
+    options["methods"] = ["half", "layers"]
+    only_candidates(monkeypatch, "bf16", "layers 1", "layers 1 int8")
+    whole = compress(teacher_folder, rows_file, out=tmp_path / "whole", **options)
+    answered: list[int] = []
+    positions = Teacher._positions
+    monkeypatch.setattr(Teacher, "_positions", lambda *args: [answered.append(1), positions(*args)][1])
+
+    def stop(event: TrainingEvent) -> None:  # in the middle of the first student
+        if event.kind == "log" and event.step >= 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    out = tmp_path / "killed"
+    with pytest.raises(Stopped):
+        compress(teacher_folder, rows_file, out=out, training=stop, log_every=1, **options)
+    with mock.patch.object(WorkFolder, "write", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        compress(teacher_folder, rows_file, out=out, log_every=1, **options)  # before the first result is stored
+    result = compress(teacher_folder, rows_file, out=out, log_every=1, **options)
+    assert scores_of(result) == scores_of(whole)
+    assert len(result.candidates) == 3
+    assert len(answered) == 1  # its answers are kept on disk
+    assert not any(one.error for one in result.candidates)
+
+
+def test_a_full_disk_loses_nothing(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "methods": ["half", "ngram"]}
+    out, real = tmp_path / "small", shutil.copy2
+
+    def full(source: Any, target: Any) -> Any:
+        if "candidates" in str(target):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(source, target)
+
+    message = r"No space left on device.*The candidates before bf16 are kept: free some space"
+    with mock.patch.object(shutil, "copy2", full), pytest.raises(FolderError, match=message):
+        compress(teacher_folder, rows_file, out=out, **options)
+    assert not out.exists()
+    no_space = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    weights = mock.patch.object(write_folder_module, "write_weights", side_effect=no_space)
+    with weights, pytest.raises(FolderError, match=message):
+        compress(teacher_folder, rows_file, out=out, **options)
+    measured = mock.Mock(wraps=measure_module.measure)
+    with mock.patch.object(search_module, "measure", measured):
+        result = compress(teacher_folder, rows_file, out=out, **options)
+    assert measured.call_count == 2  # not the teacher again
+    assert [one.error for one in result.candidates] == [None, None]
+
+
+def test_models_are_not_kept_in_memory(
+    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    networks: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+    real = search_module.load
+
+    def counted(*arguments: Any, **options: Any) -> Model:
+        alive.append(sum(reference() is not None for reference in networks))
+        model = real(*arguments, **options)
+        networks.append(weakref.ref(model.network))
+        return model
+
+    monkeypatch.setattr(search_module, "load", counted)
+    only_candidates(monkeypatch, "bf16", "int8", "vocabulary", "layers 1", "layers 1 int8")
+    options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "steps": 2}
+    result = compress(teacher_folder, rows_file, out=tmp_path / "small", **options)
+    assert len(alive) == len(result.candidates) + 1
+    assert set(alive) == {0}  # when a candidate is measured, those before it are gone
 
 
 def test_what_is_refused(teacher_folder: Path, rows_file: Path, tmp_path: Path) -> None:

@@ -20,12 +20,13 @@ from regard.compression.measure import Measured, empty_table, measure
 from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
 from regard.data.records import Record
-from regard.errors import InputError, RegardError
+from regard.errors import FolderError, InputError, RegardError
 from regard.metrics.paired.rows import RowTable
 from regard.predict.load import load
 from regard.predict.model_task import RUN, read_training_run, task_for
 from regard.progress import OnProgress, Progress
 from regard.tasks.task import Task
+from regard.training.engine.loop import Stopped
 
 LIKELY = 0.5  # level of the interval on validation rows above the floor; the test rows then prove it
 ATTEMPTS = 5  # candidates that are tested at most, each with half of the error probability that is left
@@ -102,6 +103,13 @@ class Search:
                 left = None if self.deadline is None else max(self.deadline - time.monotonic(), 1.0) / trainings
                 self.workshop.make(candidate, folder, base, left if candidate.is_trained else None)
             return self._measured(candidate, folder)
+        except Stopped:  # by a signal; the next run goes on with this training
+            raise
+        except OSError as error:  # such as a full disk: not a result, the next run tries again
+            raise FolderError(
+                f"{_write_problem(error, folder)} The candidates before {candidate.name} are kept: free some space, "
+                "then run the same command again, and it goes on."
+            ) from error
         except RegardError as error:
             result = CandidateResult(candidate.name, candidate.method, error=str(error))
             self.work.write(candidate.slug, result, None, None)
@@ -206,3 +214,10 @@ def _store_task(folder: Path, task: Task) -> None:
     """What was tuned again, in run.json."""
     run = json.loads((folder / RUN).read_text(encoding="utf-8"))
     write_json(folder / RUN, {**run, "task_settings": json.loads(json.dumps(task.settings()))})
+
+
+def _write_problem(error: OSError, folder: Path) -> str:
+    """Why a file could not be written, as a sentence."""
+    if isinstance(error, FolderError):
+        return str(error)
+    return f"{folder} could not be written: {error.strerror or error}."
