@@ -21,7 +21,7 @@ from regard.checkpoint import write_folder as write_folder_module
 from regard.compression import compress as compress_module
 from regard.compression import measure as measure_module
 from regard.compression import search as search_module
-from regard.compression.candidates import CandidateSpec, Workshop
+from regard.compression.candidates import CandidateSpec, Workshop, plan_candidates
 from regard.compression.compress import BelowFloor, compress
 from regard.compression.measure import Measured
 from regard.compression.result import Compression
@@ -29,6 +29,7 @@ from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.errors import FolderError, InputError
 from regard.export import engines
+from regard.predict.load import load
 from regard.predict.model import Model
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
@@ -131,10 +132,9 @@ def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_fil
 
 def only_candidates(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Try these candidates only, which takes less time."""
-    plan = compress_module.plan_candidates
 
     def planned(*arguments: Any, **options: Any) -> list[CandidateSpec]:
-        return [one for one in plan(*arguments, **options) if one.name in names]
+        return [one for one in plan_candidates(*arguments, **options) if one.name in names]
 
     monkeypatch.setattr(compress_module, "plan_candidates", planned)
 
@@ -200,11 +200,10 @@ def test_models_are_not_kept_in_memory(
 ) -> None:
     networks: list[weakref.ref[Any]] = []
     alive: list[int] = []
-    real = search_module.load
 
     def counted(*arguments: Any, **options: Any) -> Model:
         alive.append(sum(reference() is not None for reference in networks))
-        model = real(*arguments, **options)
+        model = load(*arguments, **options)
         networks.append(weakref.ref(model.network))
         return model
 
