@@ -34,7 +34,7 @@ def test_cheap_candidates_come_first(teacher: Teacher) -> None:
 
 def test_candidates_fit_the_network_and_the_task() -> None:
     decoder = Model(random_checkpoint("tiny-gpt2"))
-    assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8", "bf16"]
+    assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8", "fp16", "bf16"]
     recurrent = Model(random_checkpoint("tiny-gru"))
     assert plan_candidates(recurrent, "translate", methods=METHODS) == []
     with pytest.raises(InputError, match='the method "int4" is not known; expected some of: int8'):
@@ -84,6 +84,17 @@ def test_students_are_trained_from_the_teacher(
     assert (model.config.layers, model.config.width) == (1, width)
     assert model.labels == teacher.model.labels
     assert shop.seconds["small"] > 0
+
+
+def test_a_recurrent_student(teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path) -> None:
+    (spec,) = plan_candidates(teacher.model, "classify", methods=["recurrent"])
+    assert spec.name == "bilstm"
+    assert plan_candidates(teacher.model, "answer", methods=["recurrent"]) == []
+    shop = Workshop(teacher, labeled, {"steps": 30, "device": "cpu"})
+    folder = tmp_path / "bilstm" / "model"
+    shop.make(spec, folder, teacher_folder, None)
+    answers = load(folder, device="cpu").predict(["great soup", "dull soup"])
+    assert [answer.json()["label"] for answer in answers] == ["good", "bad"]
 
 
 def test_ngrams_learn_from_the_teacher(

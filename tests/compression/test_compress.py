@@ -41,6 +41,15 @@ def int8_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # ONNX Runtime: no export, which takes seconds
 
 
+def only_candidates(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Try these candidates only, which takes less time."""
+
+    def planned(*arguments: Any, **options: Any) -> list[CandidateSpec]:
+        return [one for one in plan_candidates(*arguments, **options) if one.name in names]
+
+    monkeypatch.setattr(compress_module, "plan_candidates", planned)
+
+
 def test_the_fastest_model_that_keeps_the_score(
     teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path
 ) -> None:
@@ -57,8 +66,8 @@ def test_the_fastest_model_that_keeps_the_score(
         progress=lambda progress: seen.append(progress.values.get("name", progress.stage)),
     )
     assert seen[0] == "teacher"
-    assert result.chosen in ("int8", "bf16", "ngram")
-    assert {one.name for one in result.candidates} == {"int8", "bf16", "ngram"}
+    assert result.chosen in ("int8", "fp16", "bf16", "ngram")
+    assert {one.name for one in result.candidates} == {"int8", "fp16", "bf16", "ngram"}
     chosen = result.chosen_candidate
     assert chosen is not None
     assert chosen.holds
@@ -77,7 +86,10 @@ def test_the_fastest_model_that_keeps_the_score(
         compress(teacher_folder, rows_file, test=test_file, out=out, methods=["half"])
 
 
-def test_a_floor_that_nothing_holds(teacher_folder: Path, rows_file: Path, tmp_path: Path) -> None:
+def test_a_floor_that_nothing_holds(
+    teacher_folder: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_candidates(monkeypatch, "bf16")
     hard = write_rows(tmp_path / "hard.csv", 60, seed=5)
     real = measure_module.measure
 
@@ -101,7 +113,10 @@ def test_a_floor_that_nothing_holds(teacher_folder: Path, rows_file: Path, tmp_p
     assert result.notes[-1] == "no candidate holds the floor of 0.99; bf16 comes nearest"
 
 
-def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+def test_a_killed_search_goes_on(
+    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_candidates(monkeypatch, "bf16", "ngram")
     options: dict[str, Any] = {"test": test_file, "floor": 0.8, "device": "cpu", "keep_all": True, "steps": 2}
     methods = ["half", "ngram"]
     real = Workshop.make
@@ -128,15 +143,6 @@ def test_a_killed_search_goes_on(teacher_folder: Path, rows_file: Path, test_fil
     assert [one.name for one in result.candidates] == ["bf16", "ngram"]
     with pytest.raises(FolderError, match="differs in: floor"):
         compress(teacher_folder, rows_file, out=out, methods=methods, **{**options, "floor": 0.7})
-
-
-def only_candidates(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Try these candidates only, which takes less time."""
-
-    def planned(*arguments: Any, **options: Any) -> list[CandidateSpec]:
-        return [one for one in plan_candidates(*arguments, **options) if one.name in names]
-
-    monkeypatch.setattr(compress_module, "plan_candidates", planned)
 
 
 def scores_of(result: Compression) -> dict[str, Any]:
@@ -171,7 +177,10 @@ def test_killed_twice_the_table_is_the_same(
     assert not any(one.error for one in result.candidates)
 
 
-def test_a_full_disk_loses_nothing(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing(
+    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_candidates(monkeypatch, "bf16", "ngram")
     options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "methods": ["half", "ngram"]}
     out, real = tmp_path / "small", shutil.copy2
 
@@ -244,4 +253,4 @@ def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: P
         floor=0.8,
         methods=["half", "ngram"],
     )
-    assert [one.name for one in result.candidates] == ["bf16"]
+    assert [one.name for one in result.candidates] == ["fp16"]

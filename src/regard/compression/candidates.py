@@ -12,9 +12,13 @@ from typing import Any
 
 from regard.baselines import BASELINES
 from regard.checkpoint.files import write_json
+from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.write_folder import write_folder
 from regard.comparison.trainings.time_budget import train_within
-from regard.compression.students.importance import Importance, measure_importance
+from regard.compression.students.importance import ROWS, Importance, measure_importance
+from regard.compression.students.least_squares import can_fit, evenly_spaced, fit_student, fitting_batch
+from regard.compression.students.recurrent import TASKS as RECURRENT_TASKS
+from regard.compression.students.recurrent import recurrent_student
 from regard.compression.students.shapes import Shape, can_shrink, kept_layers, shrink
 from regard.compression.students.vocabulary import can_trim, teacher_ids, trim_vocabulary
 from regard.compression.teacher import Teacher
@@ -52,6 +56,7 @@ class CandidateSpec:
     trim: bool = False
     max_tokens: int | None = None  # of a trimmed vocabulary
     preset: str | None = None
+    cell: str | None = None  # of a recurrent student
 
     @property
     def slug(self) -> str:
@@ -130,17 +135,24 @@ class Workshop:
     def _train_student(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
         start = folder.with_name("start")
         layers: dict[int, int] = {}
-        if candidate.shape is not None:
+        if candidate.cell is not None:
+            self._write_recurrent_start(candidate, candidate.cell, start)
+        elif candidate.shape is not None:
             layers = self._write_start(candidate, candidate.shape, start)
         same_width = candidate.shape is not None and candidate.shape.width == self._config.width
         distillation = self._distillation(layers, same_width=same_width)
         if candidate.trim:
             ids = teacher_ids(self.teacher.model.require_tokenizer(), Tokenizer.load(start))
             distillation = replace(distillation, token_ids=ids)
-        options = {**self.settings, "distillation": distillation}
+        options = {**self._defaults(candidate), **self.settings, "distillation": distillation}
         self.seconds[candidate.name] = train_within(
             budget, folder, self.data, preset=None, start=str(start), settings=options, training=self.training
         )
+
+    def _defaults(self, candidate: CandidateSpec) -> dict[str, Any]:
+        """Settings of the training of a student that the user did not give."""
+        length = {} if "steps" in self.settings else {"epochs": EPOCHS}
+        return length if candidate.cell is None else {"lr": RECURRENT_LR, **length}
 
     @property
     def _config(self) -> ModelConfig:
@@ -156,15 +168,38 @@ class Workshop:
             return layers
         if self.importance is None:
             assert isinstance(model.network, Transformer)
-            rows = self.data.train
+            rows = evenly_spaced(self.data.train, ROWS)
             self.importance = measure_importance(model.network, self.teacher.task, rows, model.preprocessing())
-        checkpoint, tokenizer = shrink(model.checkpoint, shape, self.importance), model.require_tokenizer()
+        checkpoint, tokenizer = self._smaller(shape, self.importance), model.require_tokenizer()
         if candidate.trim:
             checkpoint, tokenizer = trim_vocabulary(
                 checkpoint, tokenizer, texts_of(self.data.train), max_tokens=candidate.max_tokens
             )
         write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
         return layers
+
+    def _write_recurrent_start(self, candidate: CandidateSpec, cell: str, start: Path) -> None:
+        """A recurrent student before its training."""
+        if (start / "config.json").is_file():
+            return
+        model = self.teacher.model
+        checkpoint, tokenizer = recurrent_student(
+            model.checkpoint,
+            model.require_tokenizer(),
+            texts_of(self.data.train),
+            cell=cell,
+            width=RECURRENT_WIDTH,
+            max_tokens=candidate.max_tokens,
+        )
+        write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
+
+    def _smaller(self, shape: Shape, importance: Importance) -> Checkpoint:
+        """A network of this shape, fitted to the teacher by least squares, or cut out where that is not possible."""
+        model = self.teacher.model
+        if not can_fit(model.config):
+            return shrink(model.checkpoint, shape, importance)
+        batch = fitting_batch(self.teacher.task, self.data.train, model.preprocessing())
+        return fit_student(model.checkpoint, shape, importance, batch)
 
     def _distillation(self, layers: dict[int, int], *, same_width: bool) -> Distillation:
         network = self.teacher.model.network
@@ -213,11 +248,13 @@ def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[
         if is_encoder and importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnxscript"):
             candidates.append(CandidateSpec("onnx int8", "int8 in ONNX Runtime", "engine", engine="onnx int8"))
     if "half" in methods and isinstance(network, Transformer):
-        candidates.append(CandidateSpec("bf16", "weights in bf16", "dtype", dtype="bf16"))
+        candidates += [CandidateSpec(name, f"weights in {name}", "dtype", dtype=name) for name in ("fp16", "bf16")]
     if "vocabulary" in methods and has_blocks and is_encoder and can_trim(model.require_tokenizer(), model.checkpoint):
         candidates += _with_int8(CandidateSpec("vocabulary", "only tokens that the data uses", "vocabulary"))
     if "layers" in methods and can_shrink(model.checkpoint):
         candidates += _students(model, task)
+    if "recurrent" in methods and task in RECURRENT_TASKS and isinstance(network, Transformer) and is_encoder:
+        candidates.append(_recurrent(model))
     for name in ("static", "ngram"):
         if name in methods and task in BASELINES[name].tasks and not (name == "static" and not has_blocks):
             about = BASELINES[name].from_model("the teacher") if name == "static" else name
@@ -250,6 +287,13 @@ def _students(model: Model, task: str) -> list[CandidateSpec]:
     )
 
 
+def _recurrent(model: Model) -> CandidateSpec:
+    trims = can_trim(model.require_tokenizer(), model.checkpoint)
+    about = f"an LSTM of width {RECURRENT_WIDTH} in each direction, on the teacher's probabilities"
+    limit = SMALL // RECURRENT_WIDTH - 16 * RECURRENT_WIDTH
+    return CandidateSpec("bilstm", about, "student", cell="lstm", trim=trims, max_tokens=limit if trims else None)
+
+
 def max_vocabulary(shape: Shape, config: ModelConfig) -> int:
     """The size of a vocabulary with which a small student has at most `SMALL` parameters."""
     blocks = shape.layers * shape.width * (4 * shape.width + 2 * shape.ffn_width + 13)
@@ -279,4 +323,7 @@ def check_methods(names: Sequence[str]) -> None:
 SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000
 ANY_TOKENIZER = ("classify", "pair", "tag")  # tasks whose students may cut words in other places than the teacher
-METHODS = ("int8", "half", "vocabulary", "layers", "static", "ngram")
+RECURRENT_WIDTH = 192  # of each direction
+RECURRENT_LR = 2e-3
+EPOCHS = 10.0  # of students; fewer if the time is not enough
+METHODS = ("int8", "half", "vocabulary", "layers", "recurrent", "static", "ngram")

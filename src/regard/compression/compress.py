@@ -82,7 +82,8 @@ def compress(
     unlabeled: texts that the teacher labels for the students; variants of the training texts if not given.
     time: budget for all candidates, such as "60m"; None for no limit.
     target_ms: stop as soon as a candidate takes at most so long for a text of 24 words.
-    methods: which candidates are tried: int8, half (bf16), vocabulary, layers (students of the teacher), static, ngram.
+    methods: which candidates are tried: int8, half (fp16 and bf16), vocabulary, layers (students of the teacher),
+        recurrent (an LSTM), static, ngram.
     allow_below_floor: write the candidate that comes nearest if none holds the floor.
     keep_all: keep the work folder (`out` with `.compress` added) with all candidates. It is also where a compression
         that was killed goes on.

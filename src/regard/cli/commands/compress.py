@@ -55,8 +55,8 @@ class CompressCommand:
     ] = None
     methods: Annotated[
         tuple[str, ...],
-        arg(help="Candidates to try: int8, half, vocabulary, layers, static, ngram.", metavar="NAME ..."),
-    ] = ("int8", "half", "vocabulary", "layers", "static", "ngram")
+        arg(help="Candidates to try: int8, half, vocabulary, layers, recurrent, static, ngram.", metavar="NAME ..."),
+    ] = ("int8", "half", "vocabulary", "layers", "recurrent", "static", "ngram")
     allow_below_floor: Annotated[bool, arg(help="Write the candidate that comes nearest if none holds the floor.")] = (
         False
     )
@@ -66,7 +66,7 @@ class CompressCommand:
     ] = 0.2
     overwrite: Annotated[bool, arg(help="Start over, and write to --out even if it is not empty.")] = False
     epochs: Annotated[
-        float | None, arg(help="Passes of students over the training data; chosen if not given.", metavar="X")
+        float | None, arg(help="Passes of students over the training data; 10 if not given.", metavar="X")
     ] = None
     steps: Annotated[int | None, arg(help="Optimizer steps of students, instead of epochs.", metavar="N")] = None
     format: FileFormat = None

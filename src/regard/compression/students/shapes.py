@@ -70,16 +70,16 @@ def shrink(checkpoint: Checkpoint, shape: Shape, importance: Importance) -> Chec
         attention=attention,
     )
     network = build_network(new_config, head_sizes(checkpoint))
-    blocks = _top(importance.dimensions.view(-1, config.head_width).sum(1), heads)
-    dims_D = _expanded(blocks, config.head_width)
+    blocks = top(importance.dimensions.view(-1, config.head_width).sum(1), heads)
+    dims_D = expanded(blocks, config.head_width)
     source = {name: tensor.cpu() for name, tensor in checkpoint.network.state_dict().items()}
     state = {name: tensor for name, tensor in source.items() if ".layers." not in name}
     state = {name: _cut_outer(name, tensor, dims_D, config.width) for name, tensor in state.items()}
     for new, old in enumerate(kept_layers(config.layers, shape.layers)):
-        chosen_heads = blocks if old == config.layers - 1 else _top(importance.heads[old], heads)
-        units_F = _top(importance.units[old], shape.ffn_width)
+        chosen_heads = blocks if old == config.layers - 1 else top(importance.heads[old], heads)
+        units_F = top(importance.units[old], shape.ffn_width)
         for name, tensor in _block_tensors(source, old).items():
-            cut = _cut_block(name, tensor, dims_D, _expanded(chosen_heads, config.head_width), units_F, config)
+            cut = _cut_block(name, tensor, dims_D, expanded(chosen_heads, config.head_width), units_F, config)
             state[f"encoder.layers.{new}.{name}"] = cut
     network.load_state_dict(state)
     return replace(checkpoint, config=new_config, network=network.eval(), companion_files={}, new_tensors=())
@@ -93,12 +93,12 @@ def head_sizes(checkpoint: Checkpoint) -> dict[str, int]:
     }
 
 
-def _top(importance: Tensor, count: int) -> Tensor:
+def top(importance: Tensor, count: int) -> Tensor:
     """The indices of the most important ones, in their order."""
     return importance.topk(count).indices.sort().values
 
 
-def _expanded(blocks: Tensor, width: int) -> Tensor:
+def expanded(blocks: Tensor, width: int) -> Tensor:
     """The indices of all dimensions of these blocks."""
     return (blocks.unsqueeze(1) * width + torch.arange(width)).flatten()
 
