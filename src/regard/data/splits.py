@@ -68,12 +68,15 @@ def group_records(records: Sequence[Record], group: Key | None = None) -> list[l
             row = parent[row]
         return row
 
-    first_row: dict[Hashable, int] = {}
+    first_with_texts: dict[Hashable, int] = {}
+    first_of_group: dict[Hashable, int] = {}
     for row, record in enumerate(records):
-        group_key = record.group if group is None else group(record)
-        for key in (("texts", record.input_texts), ("group", group_key)):
-            if key != ("group", None):
-                low, high = sorted((root(first_row.setdefault(key, row)), root(row)))
+        key = record.group if group is None else group(record)
+        first = first_with_texts.setdefault(record.input_texts, row)
+        others = (first,) if key is None else (first, first_of_group.setdefault(key, row))
+        for other in others:
+            if other != row:
+                low, high = sorted((root(other), root(row)))
                 parent[high] = low
     groups: dict[int, list[int]] = {}
     for row in range(len(records)):
@@ -99,13 +102,14 @@ def _distribute(groups: Sequence[Sequence[int]], parts: Mapping[str, float]) -> 
     As groups are ordered by stratum, every stratum is divided in the same fractions, and rounding errors of one stratum
     are corrected in the next.
     """
-    split: dict[str, list[int]] = {name: [] for name in parts}
+    fractions = list(parts.values())
+    split: list[list[int]] = [[] for _ in parts]
     distributed = 0
     for rows in groups:
         distributed += len(rows)
-        name = max(parts, key=lambda name: parts[name] * distributed - len(split[name]))
-        split[name].extend(rows)
-    return {name: sorted(rows) for name, rows in split.items()}
+        missing = [fraction * distributed - len(own) for fraction, own in zip(fractions, split, strict=True)]
+        split[missing.index(max(missing))].extend(rows)
+    return {name: sorted(rows) for name, rows in zip(parts, split, strict=True)}
 
 
 def _check(records: Sequence[Record], parts: Mapping[str, float]) -> None:

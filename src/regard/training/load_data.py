@@ -16,12 +16,15 @@ from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Reco
 from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
 from regard.errors import DataError, InputError, setting
+from regard.garbage import without_garbage_collection
 from regard.tasks import task_class
 from regard.training.settings import Settings
 
 DEV_FRACTION = 0.1  # of the rows, for validation
 MANY_DEV_ROWS = 450
 DEV_FRACTION_OF_MANY = 0.01
+LONG_TEXT = 300  # characters from which a text is written once for all records that share it
+MAX_WRITTEN = 1000  # such texts in memory
 Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
 
 
@@ -61,6 +64,20 @@ def load_data(
         return data
     if skip_bad is not None:
         check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
+    with without_garbage_collection():  # records have no cycles, and visiting them again and again takes long
+        return _read_data(data, dev, task, columns, dev_fraction, seed, skip_bad, options)
+
+
+def _read_data(
+    data: Where,
+    dev: Where | None,
+    task: str | None,
+    columns: Columns | None,
+    dev_fraction: float | None,
+    seed: int,
+    skip_bad: str | Path | None,
+    options: Mapping[str, Any],
+) -> LabeledData:
     inside = split_names(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
     _check_labeled(reader, task)
@@ -205,11 +222,25 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
 
 
 def fingerprint(train: list[Record], dev: list[Record]) -> str:
+    """A digest of all values of the records."""
     known = hashlib.blake2b(digest_size=16)
+    written: dict[str, str] = {}  # long texts that many records share, such as a context
     for part in (train, dev):
         known.update(str(len(part)).encode())
         for record in part:
-            known.update(repr(record.values).encode("utf-8", "surrogatepass"))
+            values = [_written(value, written) for value in record.values]
+            known.update(f"[{', '.join(values)}]".encode("utf-8", "surrogatepass"))
             if isinstance(record, TagRecord) and record.document is not None:
                 known.update(record.document.encode("utf-8", "surrogatepass"))
     return known.hexdigest()
+
+
+def _written(value: Any, written: dict[str, str]) -> str:
+    """A value as Python writes it."""
+    if type(value) is not str or len(value) < LONG_TEXT:
+        return repr(value)
+    if value not in written:
+        if len(written) >= MAX_WRITTEN:
+            written.clear()
+        written[value] = repr(value)
+    return written[value]

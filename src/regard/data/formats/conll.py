@@ -27,9 +27,8 @@ def fields(line: str, *, tabs: bool) -> list[str]:
     """The columns of a line; one space between two columns is the usual case, and the fast one."""
     if tabs:
         return line.split("\t")
-    if "\t" in line or "  " in line or line.startswith(" ") or line.endswith(" "):
-        return BLANKS.split(line.strip(" \t"))
-    return line.split(" ")
+    columns = line.split(" ")
+    return BLANKS.split(line.strip(" \t")) if "" in columns or "\t" in line else columns
 
 
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
@@ -46,10 +45,10 @@ def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Itera
     documents = 0
     for number, line in _ended(read_lines(stream, name, on_bad)):
         text = strip_line_end(line)
-        if text.strip() and not _opens_document(text):
+        if text and not text.isspace() and not (DOCUMENT in text and _opens_document(text)):
             tabs = "\t" in text if not width else tabs
             columns_of_line = fields(text, tabs=tabs)
-            if not words and _comment(text, tabs=tabs):
+            if not words and text.startswith("#") and _comment(text, tabs=tabs):
                 documents += text.lstrip("# ").startswith("newdoc")
                 continue
             width = width or len(columns_of_line)
@@ -73,7 +72,7 @@ def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Itera
 
 
 def _opens_document(text: str) -> bool:
-    return DOCUMENT in text and fields(text, tabs="\t" in text)[0] == DOCUMENT
+    return fields(text, tabs="\t" in text)[0] == DOCUMENT
 
 
 def _ended(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -83,8 +82,6 @@ def _ended(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _comment(text: str, *, tabs: bool) -> bool:
-    if not text.startswith("#"):
-        return False
     return COMMENT.match(text) is not None or (tabs and "\t" not in text)
 
 

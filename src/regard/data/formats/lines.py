@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -9,6 +10,7 @@ from regard.data.rows import MAX_LINE_BYTES, OnBadRow, Place
 from regard.errors import DataError
 
 BOM = b"\xef\xbb\xbf"
+BLOCK = 1 << 16  # bytes read at once
 
 
 def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
@@ -22,19 +24,52 @@ def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int
 
 def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
     """Numbered lines, each with its error or None."""
-    for number, raw in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b""), 1):
-        if number == 1:
-            raw = raw.removeprefix(BOM)
-        if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
-            raise DataError(
-                f"is longer than {MAX_LINE_BYTES >> 20} MB", file=name, line=number, expected="rows on lines"
-            )
+    number = 1
+    for lines in _line_groups(stream, name):
         try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            yield number, raw.decode("utf-8", "backslashreplace"), _not_utf8(error, raw, name, number)
+            text = lines.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            for raw in io.BytesIO(lines):
+                yield number, *_checked_line(raw, name, number)
+                number += 1
             continue
-        yield number, text, _nul(text, name, number) if "\0" in text else None
+        for line in io.StringIO(text, newline="\n"):
+            yield number, line, None
+            number += 1
+
+
+def _line_groups(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Whole lines, as many as are read at once: checking them together is faster."""
+    read = getattr(stream, "read1", stream.read)  # which does not wait for more than there is
+    begun: list[bytes] = []  # of a line whose end was not read yet
+    size, count, first = 0, 0, True
+    while block := read(BLOCK):
+        if first:
+            block, first = block.removeprefix(BOM), False
+        if size + (block.find(b"\n") if b"\n" in block else len(block)) >= MAX_LINE_BYTES:
+            message = f"is longer than {MAX_LINE_BYTES >> 20} MB"
+            raise DataError(message, file=name, line=count + 1, expected="rows on lines")
+        end = block.rfind(b"\n") + 1
+        if end:
+            lines = b"".join((*begun, block[:end]))
+            count += lines.count(b"\n")
+            yield lines
+            begun, size = [], 0
+        begun.append(block[end:])
+        size += len(block) - end
+    if size:
+        yield b"".join(begun)
+
+
+def _checked_line(raw: bytes, name: str, number: int) -> tuple[str, DataError | None]:
+    """A line, and its error."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return raw.decode("utf-8", "backslashreplace"), _not_utf8(error, raw, name, number)
+    return text, _nul(text, name, number) if "\0" in text else None
 
 
 def _nul(text: str, name: str, number: int) -> DataError:
