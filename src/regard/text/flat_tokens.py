@@ -58,9 +58,10 @@ def join_tokens(parts: Sequence[FlatTokens]) -> FlatTokens:
 def flat_encodings(encodings: Iterable[Any], *, offsets: bool) -> FlatTokens:
     """Encodings of the `tokenizers` library as flat arrays; their offsets are slow, so only on request."""
     encodings = list(encodings)
-    bounds = bounds_of([len(encoding) for encoding in encodings])
+    lists = [encoding.ids for encoding in encodings]
+    bounds = bounds_of([len(ids) for ids in lists])
     count = int(bounds[-1])
-    ids = np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int32, count)
+    ids = np.fromiter(chain.from_iterable(lists), np.int32, count)
     if not offsets:
         return FlatTokens(ids, bounds, np.zeros((0, 2), np.int32))
     pairs = chain.from_iterable(chain.from_iterable(encoding.offsets for encoding in encodings))

@@ -43,7 +43,7 @@ def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, s
 def _line_groups(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Whole lines, as many as are read at once: checking them together is faster."""
     read = getattr(stream, "read1", stream.read)  # which does not wait for more than there is
-    begun: list[bytes] = []  # of a line whose end was not read yet
+    waiting: list[bytes] = []  # of a line whose end was not read yet
     size, count, first = 0, 0, True
     while block := read(BLOCK):
         if first:
@@ -53,14 +53,14 @@ def _line_groups(stream: BinaryIO, name: str) -> Iterator[bytes]:
             raise DataError(message, file=name, line=count + 1, expected="rows on lines")
         end = block.rfind(b"\n") + 1
         if end:
-            lines = b"".join((*begun, block[:end]))
+            lines = b"".join((*waiting, block[:end]))
             count += lines.count(b"\n")
             yield lines
-            begun, size = [], 0
-        begun.append(block[end:])
+            waiting, size = [], 0
+        waiting.append(block[end:])
         size += len(block) - end
     if size:
-        yield b"".join(begun)
+        yield b"".join(waiting)
 
 
 def _checked_line(raw: bytes, name: str, number: int) -> tuple[str, DataError | None]:
