@@ -13,7 +13,7 @@ import regard
 from regard.errors import FolderError
 from regard.export import int8_encoder
 from regard.export import session as sessions
-from regard.export.session import OnnxTransformer, open_session
+from regard.export.session import OnnxTransformer, open_session, without_spinning
 
 TEXTS = [word_text(9), word_text(4, start=3), word_text(17), word_text(9, start=5)]
 
@@ -71,3 +71,12 @@ def test_cpus_without_vnni_get_another_kernel(exported_folder: Path, monkeypatch
     session = open_session(exported_folder / "onnx" / "model_quantized.onnx")
     assert session.get_session_options().get_session_config_entry("session.x64quantprecision") == "1"
     assert torch.get_num_threads() == session.get_session_options().intra_op_num_threads
+
+
+def test_threads_sleep_if_asked(exported_folder: Path) -> None:
+    file = exported_folder / "onnx" / "model.onnx"
+    with without_spinning():
+        session = open_session(file)
+    assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    with pytest.raises(RuntimeError):
+        open_session(file).get_session_options().get_session_config_entry("session.intra_op.allow_spinning")

@@ -12,6 +12,7 @@ from torch import nn
 
 from regard.config import ModelConfig
 from regard.errors import InputError
+from regard.export.session import without_spinning
 from regard.model.linear import Linear
 from regard.predict.load import load
 from regard.predict.model import Model
@@ -112,12 +113,13 @@ def load_served(name: str, source: str, limits: ServeLimits, observe: Observe, *
     """Load a model, with `options` of `regard.load` or the engine "fastest", and run a first text."""
     engine = options.pop("engine", "auto")
     engine_ms: dict[str, float] = {}
-    if engine == "fastest":
-        from regard.serve.fastest_engine import load_fastest
+    with without_spinning():  # the process that speaks HTTP needs the cores too
+        if engine == "fastest":
+            from regard.serve.fastest_engine import load_fastest
 
-        model, engine_ms = load_fastest(source, **options)
-    else:
-        model = load(source, **options, engine=engine)
+            model, engine_ms = load_fastest(source, **options)
+        else:
+            model = load(source, **options, engine=engine)
     model.require_tokenizer()
     served = ServedModel(name, source, model, limits, observe)
     served.engine_ms = engine_ms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -67,6 +68,7 @@ class ProcessModel:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # nothing but the address is printed on stdout
                 start_new_session=True,  # Ctrl-C is for the server
+                env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},  # its threads leave the cores to the server
             )
         self._messages: SimpleQueue[Any] = SimpleQueue()
         start = {"name": name, "source": source, "limits": asdict(limits), "options": options}
