@@ -14,7 +14,7 @@ from regard.comparison.trainings.compared_data import TEST_FRACTION, ComparedDat
 from regard.comparison.trainings.time_budget import parse_duration
 from regard.compression.candidates import METHODS, CandidateSpec, Workshop, check_methods, plan_candidates
 from regard.compression.guarantee import check_floor, check_rows
-from regard.compression.more_rows import MAX_VARIANTS, can_use, read_unlabeled, variants, with_more_rows, words_of
+from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows, words_of
 from regard.compression.neighbors import word_neighbors
 from regard.compression.output import write_chosen
 from regard.compression.result import Compression
@@ -199,7 +199,7 @@ def _more_rows(workshop: Workshop, texts: Sequence[Any] | None, seed: int) -> No
             return
         words = (word.lower() for word in words_of(data.train))
         neighbors = word_neighbors(workshop.teacher.model, words)
-        texts = variants(data.train, count=min(len(data.train), MAX_VARIANTS), seed=seed, neighbors=neighbors)
+        texts = variants(data.train, count=variant_count(data.train), seed=seed, neighbors=neighbors)
     workshop.data = with_more_rows(data, workshop.teacher, texts)
 
 

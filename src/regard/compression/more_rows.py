@@ -13,11 +13,18 @@ from dataclasses import dataclass, replace
 
 from regard.compression.teacher import Teacher
 from regard.data.readers import read
-from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord
+from regard.data.records import AnswerRecord, ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord
 from regard.errors import InputError, setting
 from regard.training.load_data import LabeledData, Where, fingerprint
 
+TASKS = {
+    "classify": "one per line, or a text column",
+    "pair": "two columns of texts",
+    "tag": "one per line, or a text column",
+    "answer": "questions and contexts",
+}
 MAX_VARIANTS = 20_000
+MAX_WORDS = 1_000_000  # in all variants together
 REPLACED = 0.2  # fraction of the words
 NEAR = 0.75  # fraction of the replacements that are near words, where a word has some
 SHORTEST = 0.5  # part of the words that a variant has at least
@@ -27,21 +34,38 @@ Neighbors = Mapping[str, Sequence[str]]
 
 def can_use(task: str) -> bool:
     """Whether the teacher can label rows for this task as the data has them."""
-    return task in ("classify", "pair", "tag")
+    return task in TASKS
 
 
 def read_unlabeled(unlabeled: Where, task: str) -> list[Record]:
-    """Texts without labels as records."""
-    makers: dict[str, Callable[[str], Record]] = {"classify": ClassifyRecord, "tag": TagRecord.from_text}
-    if task not in makers:
+    """Texts, pairs of texts or questions with contexts as records; labels that they have are left out."""
+    if not can_use(task):
         raise InputError(
-            f"{setting('unlabeled')} is for the tasks {' and '.join(makers)}; this model is for {task}. Leave it out."
+            f"{setting('unlabeled')} is for the tasks {', '.join(TASKS)}; this model is for {task}. Leave it out."
         )
-    texts = (record.text for record in read(unlabeled, task="text") if isinstance(record, DocumentRecord))
-    records = [makers[task](text) for text in texts if text.strip()]
+    makers: dict[str, Callable[[str], Record]] = {"classify": ClassifyRecord, "tag": TagRecord.from_text}
+    if task in makers:
+        texts = (record.text for record in read(unlabeled, task="text") if isinstance(record, DocumentRecord))
+        records = [makers[task](text) for text in texts if text.strip()]
+    else:
+        records = [_without_label(record) for record in read(unlabeled, task=task)]
     if not records:
-        raise InputError(f"{setting('unlabeled')} holds no texts; expected one per line, or a text column.")
+        raise InputError(f"{setting('unlabeled')} holds no texts; expected {TASKS[task]}.")
     return records
+
+
+def _without_label(record: Record) -> Record:
+    if isinstance(record, AnswerRecord):
+        return replace(record, answers=None)
+    assert isinstance(record, PairRecord)
+    return replace(record, label=None)
+
+
+def variant_count(records: Sequence[Record]) -> int:
+    """As many variants as records, unless the teacher would take long to label them."""
+    some = records[:: max(len(records) // 100, 1)]
+    words = sum(len(text.split()) for record in some for _, text in record.texts) / max(len(some), 1)
+    return min(len(records), MAX_VARIANTS, int(MAX_WORDS / max(words, 1.0)))
 
 
 def variants(
@@ -61,6 +85,8 @@ def variants(
             results.append(PairRecord(change.text(record.first), change.text(record.second)))
         elif isinstance(record, TagRecord):
             results.append(TagRecord.from_tokens(change.words(record.tokens), None))
+        elif isinstance(record, AnswerRecord):
+            results.append(AnswerRecord(record.id, change.text(record.context), record.question))
     return results
 
 

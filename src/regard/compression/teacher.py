@@ -16,11 +16,13 @@ from torch import Tensor
 from regard.data.atomic import atomic_path
 from regard.data.batching.examples import TEACHER, Examples
 from regard.data.batching.sequences import token_batches
-from regard.data.records import ClassifyRecord, PairRecord, Record, TagRecord
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
+from regard.data.records.question import AnswerSpan
 from regard.errors import InputError
 from regard.predict.batch.files import model_digest
 from regard.predict.model import Model
 from regard.progress import OnProgress, Progress
+from regard.tasks.answer import SpanAnswer
 from regard.tasks.classify import Classify, LabelAnswer, LabelsAnswer, NumberAnswer
 from regard.tasks.tag import Tag, TagAnswer
 from regard.tasks.task import Task
@@ -125,6 +127,11 @@ class Teacher:
             if isinstance(record, TagRecord):
                 assert isinstance(answer, TagAnswer)
                 labeled.append(replace(record, tags=answer.tags))
+                continue
+            if isinstance(record, AnswerRecord):
+                assert isinstance(answer, SpanAnswer)
+                spans = () if answer.start is None else (AnswerSpan(answer.answer, answer.start),)
+                labeled.append(replace(record, answers=spans))
                 continue
             assert isinstance(record, ClassifyRecord | PairRecord)
             if isinstance(answer, LabelAnswer):
