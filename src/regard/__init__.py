@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from regard.ragged import Ragged
     from regard.selection.folds import CrossValidation, cross_validate
     from regard.selection.search import SettingsSearch, search_settings
+    from regard.selection.seeds import SeedsResult, train_seeds
     from regard.tasks.answer import SpanAnswer
     from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
     from regard.tasks.embed import SimilarityAnswer
@@ -93,6 +94,7 @@ __all__ = [
     "Progress",
     "Ragged",
     "RegardError",
+    "SeedsResult",
     "ServerError",
     "Settings",
     "SettingsSearch",
@@ -119,6 +121,7 @@ __all__ = [
     "search",
     "search_settings",
     "train",
+    "train_seeds",
     "word_importance",
 ]
 
@@ -153,6 +156,7 @@ _HOMES = {
     "Progress": "regard.progress",
     "Ragged": "regard.ragged",
     "RegardError": "regard.errors",
+    "SeedsResult": "regard.selection.seeds",
     "Settings": "regard.training.settings",
     "ServerError": "regard.client",
     "SettingsSearch": "regard.selection.search",
@@ -178,6 +182,7 @@ _HOMES = {
     "search": "regard.predict.search.search_file",
     "search_settings": "regard.selection.search",
     "train": "regard.training.train",
+    "train_seeds": "regard.selection.seeds",
     "word_importance": "regard.look.dataset.word_importance",
 }
 

@@ -1,4 +1,4 @@
-"""`regard train` with --folds and --search: what it prints, and which flags do not go together."""
+"""`regard train` with --folds, --search and --time: what it prints, and which flags do not go together."""
 
 from __future__ import annotations
 
@@ -41,10 +41,24 @@ def test_trials_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Ca
     assert json.loads(out)["metric"] == "accuracy"
 
 
+def test_seeds_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["train", str(reviews_csv), "--preset", "tiny-bert", "--epochs", "1", "--time", "0.1s"]
+    code, out, err = run([*argv, "--out", str(tmp_path / "run")], capsys)
+    assert code == 0
+    assert "seed 1, 0:00 left" in err
+    assert "seed 0" in out
+    assert "of seed 0, on" in out
+    code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)
+    assert code == 0
+    assert json.loads(out)["used"] == [0]
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--folds", "2", "--search", "1m"], "--folds and --search were given"),
+        (["--folds", "2", "--time", "1m"], "--folds and --time were given"),
+        (["--time", "soon"], "expected a duration such as"),
         (["--folds", "2", "--dev", "valid.csv"], "--dev was given with --folds"),
         (["--search", "1m", "--resume"], "goes on by itself"),
         (["--folds", "1"], "expected at least 2"),

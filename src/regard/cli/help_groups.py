@@ -45,7 +45,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Schedule and stopping": (*("epochs", "steps", "schedule", "warmup", "eval_every", "patience", "max_bad_steps"),),
     "Speed and memory": ("device", "dtype", "compile", "micro_batch_tokens", "gradient_checkpointing", "fsdp"),
-    "Selection": ("folds", "search"),
+    "Selection": ("folds", "search", "time"),
     "Output": (
         *("out", "resume", "overwrite", "beams", "save_every", "log_every", "tensorboard", "log_to", "json"),
         *("explain_defaults", "print_config"),

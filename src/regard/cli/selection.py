@@ -1,4 +1,4 @@
-"""`regard train --folds` and `regard train --search`."""
+"""`regard train --folds`, `regard train --search` and `regard train --time`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from regard.progress import Progress
     from regard.selection.folds import CrossValidation
     from regard.selection.search import SettingsSearch
+    from regard.selection.seeds import SeedsResult
 
 READING = ("format", "columns", "encoding", "labels")
 UNUSED = ("resume", "tokenizer", "skip_bad")
 
 
 def run_selection(command: TrainCommand, arguments: Mapping[str, Any]) -> None:
-    """Cross-validate, or search for settings; print the result."""
-    flag = "--folds" if command.search is None else "--search"
-    if command.folds is not None and command.search is not None:
-        raise UsageError("--folds and --search were given; give one of them.")
+    """Cross-validate, search for settings, or train several seeds; print the result."""
+    flags = [f"--{name}" for name in ("folds", "search", "time") if getattr(command, name) is not None]
+    if len(flags) > 1:
+        raise UsageError(f"{' and '.join(flags)} were given; give one of them.")
+    flag = flags[0]
     for name in UNUSED:
         if getattr(command, name):
             raise UsageError(f"--{name.replace('_', '-')} was given with {flag}; leave it out.{RESUMES[name]}")
@@ -42,6 +44,12 @@ def run_selection(command: TrainCommand, arguments: Mapping[str, Any]) -> None:
 
             validation = cross_validate(command.data, folds=command.folds, training=training, **options)
             _print_folds(validation, json=command.json)
+            return
+        if command.time is not None:
+            from regard.selection.seeds import train_seeds
+
+            seeds = train_seeds(command.data, time=command.time, dev=command.dev, training=training, **options)
+            _print_seeds(seeds, json=command.json)
             return
         from regard.selection.search import search_settings
 
@@ -103,6 +111,26 @@ def _print_search(result: SettingsSearch, *, json: bool) -> None:
             ("settings", _words(result.settings)),
             ("scores", f"on {pluralize(result.test_rows, 'test row')} that chose nothing"),
             ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')} with these settings"),
+        ]
+    )
+
+
+def _print_seeds(result: SeedsResult, *, json: bool) -> None:
+    if json:
+        print_json(result.json())
+        return
+    for run in result.seeds:
+        score = "no validation rows" if run.score is None else f"{result.metric} {run.score:.4f}"
+        print_table([(f"seed {run.seed}", f"{score}  {run.seconds:.0f} s")])
+    print()
+    print_scores(result.scores)
+    print()
+    mean = f"the mean of {len(result.used)} seeds" if len(result.used) > 1 else f"seed {result.used[0]}"
+    scored = f"of {mean}, on {pluralize(result.dev_rows, 'validation row')}" if result.dev_rows else "none"
+    print_table(
+        [
+            ("scores", scored),
+            ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')}"),
         ]
     )
 

@@ -44,6 +44,7 @@ from regard.training.from_scratch.baseline_model import baseline_model, check_ba
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
 from regard.training.head_init.contrastive import train_contrastive
 from regard.training.head_init.linear_probe import start_from_probe
+from regard.training.head_init.mean_weights import MeanWeights
 from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
@@ -77,6 +78,8 @@ def train(
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
     distillation: Distillation | None = None,
+    initial_seed: int | None = None,
+    mean: MeanWeights | None = None,
     **settings: Unpack[TrainSettings],
 ) -> TrainResult:
     """Train a model on labeled data and write it as a folder that transformers opens too.
@@ -97,6 +100,8 @@ def train(
         begun, and of one that has ended the result is returned.
     progress: called with a `TrainingEvent` for the start, every few steps and every score.
     distillation: a teacher, see `regard.training.engine.distillation`.
+    initial_seed: seed of randomly initialized weights; that of the settings if not given.
+    mean: folders whose mean weights are scored and written in place of a training.
     settings: see `regard.Settings`.
 
     Example: `regard.train("reviews.csv", out="runs/reviews", epochs=3)`.
@@ -119,12 +124,29 @@ def train(
             data, dev=dev, task=task, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading
         )
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
-        build = partial(build, report=_reporter(context), distillation=distillation)
-        inputs = build(records)
-        if _should_refit(inputs, records, ranks=context.world.ranks):
-            all_rows = replace(records, train=[*records.train, *records.dev], dev=[])
-            inputs = replace(inputs, refit=lambda: replace(build(all_rows), recipe=inputs.recipe))
+        first_seed = user_settings.seed if initial_seed is None else initial_seed
+        build = partial(build, report=_reporter(context), distillation=distillation, initial_seed=first_seed)
+        inputs = _with_refit(build(records), records, build, mean, ranks=context.world.ranks)
         return run_pipeline(context, inputs, TrainResult)
+
+
+def _with_refit(
+    inputs: TrainingInputs,
+    records: LabeledData,
+    build: Callable[[LabeledData], TrainingInputs],
+    mean: MeanWeights | None,
+    *,
+    ranks: int,
+) -> TrainingInputs:
+    """The inputs with a second training on all rows, where there is one; with mean weights, in place of training."""
+
+    def all_rows() -> TrainingInputs:
+        whole = replace(records, train=[*records.train, *records.dev], dev=[])
+        return replace(build(whole), recipe=inputs.recipe)
+
+    if mean is not None:
+        return mean.in_place_of_training(inputs, all_rows)
+    return replace(inputs, refit=all_rows) if _should_refit(inputs, records, ranks=ranks) else inputs
 
 
 def explain_defaults(data: Where | LabeledData, **arguments: Unpack[DataArguments]) -> list[SettingReason]:
@@ -172,7 +194,8 @@ def _untrained(data: Where | LabeledData, arguments: Mapping[str, Any]) -> tuple
     user_settings = Settings.of(rest)
     with preserved_random_state(pick_device(user_settings.device)):
         records = load_data(data, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading)
-        return user_settings, _training_inputs(records, user_settings=user_settings, **beginning), records
+        beginning |= {"user_settings": user_settings, "initial_seed": user_settings.seed}
+        return user_settings, _training_inputs(records, **beginning), records
 
 
 def _training_inputs(
@@ -184,6 +207,7 @@ def _training_inputs(
     tokenizer: str | Path | None,
     report: Report = lambda what, done, total: None,
     distillation: Distillation | None = None,
+    initial_seed: int,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     baseline = BASELINES.get(preset or "")
@@ -193,7 +217,7 @@ def _training_inputs(
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
-        task, data, settings, baseline, start=start, preset=preset, tokenizer=tokenizer, report=report
+        task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
     )
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
@@ -213,7 +237,7 @@ def _training_inputs(
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
-        initialize=_initializer(task, examples, settings.seed, model, baseline),
+        initialize=_initializer(task, examples, initial_seed, model, baseline),
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
@@ -232,20 +256,21 @@ def _model_and_settings(
     data: LabeledData,
     settings: Settings,
     baseline: Baseline | None,
+    seed: int,
     *,
     start: str | Path | None,
     preset: str | None,
     tokenizer: str | Path | None,
     report: Report,
 ) -> tuple[InitialModel, Settings]:
-    """The initial model, and the settings with what depends on it."""
+    """The initial model, initialized with this seed, and the settings with what depends on it."""
     if baseline is None:
-        model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
+        model = _initial_model(task, data, settings, seed, start=start, preset=preset, tokenizer=tokenizer)
         return model, _with_dropout(settings, task, model, rows=len(data.train))
     if baseline.name != "probe":
-        return baseline_model(baseline.name, task, data.train, start=start, seed=settings.seed, report=report), settings
+        return baseline_model(baseline.name, task, data.train, start=start, seed=seed, report=report), settings
     settings = replace(settings, head_init="probe")
-    return _initial_model(task, data, settings, start=start, preset=None, tokenizer=tokenizer), settings
+    return _initial_model(task, data, settings, seed, start=start, preset=None, tokenizer=tokenizer), settings
 
 
 def _recipe(model: InitialModel, baseline: Baseline | None, rows: int) -> Recipe:
@@ -296,6 +321,7 @@ def _initial_model(
     task: Task,
     data: LabeledData,
     settings: Settings,
+    seed: int,
     *,
     start: str | Path | None,
     preset: str | None,
@@ -307,7 +333,7 @@ def _initial_model(
         preset=preset,
         tokenizer=tokenizer,
         **vocabulary_texts(data, settings),
-        seed=settings.seed,
+        seed=seed,
         dropout=settings.dropout,
         prefix=settings.prefix,
         bpe=settings.bpe_dropout > 0,

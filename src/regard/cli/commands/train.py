@@ -37,6 +37,7 @@ Examples:
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags override it
   regard train reviews.csv --folds 5 --out runs/reviews        scores by cross-validation, the model of all rows
+  regard train reviews.csv --time 5m --out runs/reviews        the mean of several seeds, for small data
   regard train reviews.csv --search 30m --out runs/reviews     search for the learning rate, epochs, …, then train
   regard train reviews.csv --explain-defaults                  which settings would be chosen, and why
   regard train reviews.csv --print-config > run.toml            these settings as a file for --config
@@ -102,6 +103,10 @@ class TrainCommand:
         str | None,
         arg(help="Search for lr, epochs, batch size and dropout for this long, such as 30m.", metavar="TIME"),
     ] = None
+    time: Annotated[
+        str | None,
+        arg(help="Train with several seeds for at most this long, such as 5m, and write their mean.", metavar="TIME"),
+    ] = None
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
@@ -134,7 +139,7 @@ def run(command: TrainCommand) -> None:
     if command.print_config:
         _print_config(command)
         return
-    if command.folds is not None or command.search is not None:
+    if command.folds is not None or command.search is not None or command.time is not None:
         from regard.cli.selection import run_selection
 
         run_selection(command, _common_arguments(command))
