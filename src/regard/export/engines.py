@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Engine:
     name: str  # "torch", "int8", "onnx" or "onnx int8"
     network: Network
     notice: str | None = None  # why it is not the engine that was asked for
+    measured: dict[str, float] = field(default_factory=dict)  # milliseconds of each int8 engine, see engine_times.py
 
 
 def check_engine(name: str) -> None:
@@ -98,16 +100,22 @@ def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]
 
 
 def _made_int8_engine(network: Network, support: str, exclude: Collection[str]) -> Engine:
-    """An engine made from the weights."""
+    """An engine made from the weights: of ONNX Runtime and torch the one that is faster here."""
+    from regard.export.engine_times import faster_engine
     from regard.export.int8_encoder import can_run_int8_encoder, open_int8_encoder
     from regard.export.int8_linear import int8_network
     from regard.model.transformer import Transformer
 
+    reduce_range = support == "reduced"
+    makers: dict[str, Callable[[], Network]] = {}
     if can_run_int8_encoder(network):
         assert isinstance(network, Transformer)
-        opened = open_int8_encoder(network, exclude=exclude, reduce_range=support == "reduced")
-        return Engine("onnx int8", opened)
-    return Engine("int8", int8_network(network, reduce_range=support == "reduced", exclude=exclude))
+        makers["onnx int8"] = partial(open_int8_encoder, network, exclude=exclude, reduce_range=reduce_range)
+    makers["int8"] = partial(int8_network, network, reduce_range=reduce_range, exclude=exclude)
+    if len(makers) == 1 or not isinstance(network, Transformer):
+        return Engine("int8", makers["int8"]())
+    name, times = faster_engine(network, makers)
+    return Engine(name, makers[name](), measured={} if times is None else times.ms)
 
 
 def _fp32_engine(network: Network, notice: str) -> Engine:

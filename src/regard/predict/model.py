@@ -90,6 +90,11 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
         return self._engine.name
 
     @property
+    def engine_ms(self) -> dict[str, float]:
+        """Milliseconds of each int8 engine for two texts, where they were measured to choose the faster one."""
+        return self._engine.measured
+
+    @property
     def inference_network(self) -> Network:
         """The network as the engine computes it; `network` holds the weights."""
         return self._engine.network

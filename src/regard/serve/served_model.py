@@ -95,7 +95,7 @@ class ServedModel:
                 "name": self.name,
                 **asdict(self.model.info()),
                 "engine": self.model.engine,
-                "engine_ms": self.engine_ms,
+                "engine_ms": self.engine_ms or self.model.engine_ms,
                 "device": str(self.model.device),
                 "routes": self.routes(),
                 "batch_invariant": is_batch_invariant(self.model),

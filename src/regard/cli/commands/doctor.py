@@ -13,6 +13,7 @@ from regard.cli.output import format_bytes, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.device import DeviceReport
+    from regard.export.engine_times import EngineTimes
 
 HELP = """Show the hardware and software of this machine, and which of it regard uses.
 
@@ -43,12 +44,20 @@ class DoctorCommand:
 
 def run(command: DoctorCommand) -> None:
     from regard.device import device_report
+    from regard.export.engine_times import all_engine_times
 
     report = device_report()
+    measured = all_engine_times()
     if command.json:
-        print_json({"regard": __version__, **dataclasses.asdict(report)})
+        engines = [{**dataclasses.asdict(times), "fastest": times.fastest} for times in measured]
+        print_json({"regard": __version__, **dataclasses.asdict(report), "engines": engines})
     else:
-        print_table(_table_rows(report))
+        print_table(_table_rows(report) + [_engine_row(times) for times in measured])
+
+
+def _engine_row(times: EngineTimes) -> tuple[str, str]:
+    milliseconds = ", ".join(f"{name} {value:.1f} ms" for name, value in times.ms.items())
+    return "measured engines", f"{times.shape}, {times.threads} threads: {milliseconds}; used: {times.fastest}"
 
 
 def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
