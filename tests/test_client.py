@@ -126,6 +126,12 @@ def test_coroutines(url: str) -> None:
     assert results[1:5] == [[[1.0]], ["x"], "y", []]
 
 
+def test_one_string_is_no_list(url: str) -> None:
+    for method in (regard.Client(url).predict, regard.Client(url).embed):
+        with pytest.raises(regard.errors.InputError, match="Write \\[text\\]"):
+            method("a text")
+
+
 def test_waiting_times_are_bounded() -> None:
     assert client_module._seconds("1000") <= 1.25 * client_module.MAX_WAIT
     assert 0.75 <= client_module._seconds("Wed, 21 Oct") <= 1.25

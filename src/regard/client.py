@@ -85,6 +85,13 @@ class Connections:
             connection.close()
 
 
+def _list(texts: Sequence[Any]) -> list[Any]:
+    """The texts as a list. Raises InputError for one string, which would be a list of characters."""
+    if isinstance(texts, str):
+        raise InputError("one string was given where a list of texts was expected. Write [text].")
+    return list(texts)
+
+
 class Client:
     """Asks a server for answers. It waits and tries again where the server is busy, loading or restarting.
 
@@ -120,11 +127,11 @@ class Client:
 
     def predict(self, texts: Sequence[Any], **options: Any) -> list[dict[str, Any]]:
         """The answers of the model's task, in order; `options` are the other fields of the request (`model`, …)."""
-        return self._answers("/predict", texts=list(texts), **options)
+        return self._answers("/predict", texts=_list(texts), **options)
 
     def embed(self, texts: Sequence[str], **options: Any) -> list[list[float]]:
         """One vector per text."""
-        return [answer["embedding"] for answer in self._answers("/embed", texts=list(texts), **options)]
+        return [answer["embedding"] for answer in self._answers("/embed", texts=_list(texts), **options)]
 
     def fill(self, text: str, **options: Any) -> list[list[dict[str, Any]]]:
         """The most likely words for each [MASK]."""
@@ -137,7 +144,7 @@ class Client:
 
     def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
         """The best translation of each text."""
-        return [answer["translation"] for answer in self._answers("/translate", texts=list(texts), **options)]
+        return [answer["translation"] for answer in self._answers("/translate", texts=_list(texts), **options)]
 
     def generate(self, prompt: str, **options: Any) -> str:
         """The continuation of a prompt."""
@@ -157,7 +164,7 @@ class Client:
 
     def tokenize(self, texts: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         """The tokens of each text with ids and offsets."""
-        return self._answers("/tokenize", texts=list(texts), **options)
+        return self._answers("/tokenize", texts=_list(texts), **options)
 
     def info(self) -> dict[str, Any]:
         """What the server says about its models."""

@@ -17,7 +17,7 @@ from regard.serve.http.app import create_app
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with table_of("bert", "tagger", "reader", "gpt2") as table, socket.socket() as listener:
+    with table_of("bert", "tagger", "reader", "gpt2", "masked", "t5") as table, socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(create_app(table), log_config=None, ws="none"))
         thread = threading.Thread(target=server.run, args=([listener],))
@@ -32,13 +32,14 @@ def url() -> Iterator[str]:
 def test_a_text_is_answered(open_url: OpenPage, url: str) -> None:
     page = open_url(f"{url}/")
     page.fill("#text", "the cook opened windows")
-    page.click("text=Send")
+    page.click("#send")
     page.wait_for_selector("#json:visible")
     assert '"label"' in page.inner_text("#json")
-    assert page.inner_text("#marked") in ("c0", "c1", "c2")
+    assert page.inner_text("#marked .headline") in ("c0", "c1", "c2")
+    assert page.locator("#marked .bars li").count() == 3
     assert page.inner_text("#curl").startswith(f"curl {url}/predict")
     page.select_option("#model", "tagger")
-    page.click("text=Send")
+    page.click("#send")
     page.wait_for_selector("#json:has-text('entities')")
     assert page.inner_text("#marked").startswith("the")
 
@@ -50,11 +51,34 @@ def test_questions_and_prompts_have_their_fields(open_url: OpenPage, url: str) -
     page.select_option("#route", "/answer")
     page.fill("#text", "who opened windows")
     page.fill("#second", "the cook opened windows")
-    page.click("text=Send")
+    page.click("#send")
     page.wait_for_selector("#json:has-text('candidates')")
     page.select_option("#model", "gpt2")
     page.select_option("#route", "/generate")
     assert page.inner_text("#text-label") == "Prompt"
-    page.click("text=Send")
+    page.click("#send")
     page.wait_for_selector("#json:has-text('finish_reason')")
     open_url(f"{url}/docs")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_every_kind_of_answer_is_drawn(open_url: OpenPage, url: str, width: int, dark: bool) -> None:
+    page = open_url(f"{url}/", width=width, dark=dark)
+    page.wait_for_selector("#model option >> nth=5", state="attached")
+    for model, route, text, drawn in (
+        ("bert", "/predict", "a warm film", ".bars li"),
+        ("bert", "/explain", "a warm film", ".text span"),
+        ("bert", "/embed", "a warm film", "svg rect"),
+        ("bert", "/tokenize", "a warm film", ".chip"),
+        ("tagger", "/predict", "the cook \U0001f600 opened windows", "mark small"),
+        ("masked", "/fill", "a [MASK] film", ".bars li"),
+        ("gpt2", "/generate", "a film", ".headline"),
+        ("t5", "/translate", "a film", ".headline"),
+    ):
+        page.select_option("#model", model)
+        page.select_option("#route", route)
+        page.fill("#text", text)
+        page.evaluate("document.getElementById('marked').replaceChildren()")
+        page.click("#send")
+        page.wait_for_selector(f"#marked {drawn}", state="attached")
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), (model, route)

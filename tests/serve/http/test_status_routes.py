@@ -69,7 +69,7 @@ def test_the_page_is_there() -> None:
         page = client.get("/")
         assert page.status_code == 200
         assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-        for name in ("page.css", "page.js"):
+        for name in ("page.css", "page.js", "answers.js"):
             assert f"/page/{name}" in page.text
             assert client.get(f"/page/{name}").status_code == 200
         assert client.get("/page/other", headers={"Authorization": "Bearer a-long-key"}).status_code == 404

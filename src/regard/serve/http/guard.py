@@ -19,7 +19,7 @@ from regard.serve.model_table import ModelTable
 
 LOG = logging.getLogger("regard.serve")
 OPEN_ROUTES = ("/health", "/ready")  # need no key: load balancers ask for them
-PAGE_ROUTES = ("/", "/page/page.css", "/page/page.js")  # need no key: the page has a field for it
+PAGE_ROUTES = ("/", "/page/page.css", "/page/page.js", "/page/answers.js")  # need no key: the page has a field for it
 STREAMED_ROUTES = ("/bulk",)  # read their body line by line
 MAX_ID_LENGTH = 100
 

@@ -22,7 +22,12 @@ from regard.serve.settings import NotReady
 router = APIRouter()
 PING_SECONDS = 2.0  # for a worker to answer that it runs
 INFO_SECONDS = 30.0  # what a model can do is read from its folder
-PAGE_FILES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+PAGE_FILES = {
+    "index.html": "text/html",
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "answers.js": "text/javascript",
+}
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -1,8 +1,10 @@
 // The test page: one request, its answer, and the same request for curl. Everything is shown as text, never as HTML.
+import { json, shown } from "./answers.js";
+
 const get = (id) => document.getElementById(id);
-const SECOND = { "/answer": ["Question", "Context"] };
 const PROMPT = "/generate";
 let models = [];
+let last = null; // the last answer
 
 function headers() {
   const values = { "Content-Type": "application/json" };
@@ -42,16 +44,18 @@ async function loadModels() {
 function showRoutes() {
   const model = models.find((each) => each.name === get("model").value);
   fill(get("route"), model ? model.routes : []);
+  get("about").textContent = model ? `${model.task ?? model.kind} · ${model.family} · ${model.engine} on ${model.device}` : "";
   showFields();
 }
 
 function showFields() {
   const route = get("route").value;
   const model = models.find((each) => each.name === get("model").value);
-  const takesTwo = route in SECOND || (route === "/predict" && model?.task === "pair");
-  get("second-field").hidden = !takesTwo && !(route === "/predict" && model?.routes.includes("/answer"));
-  get("text-label").textContent = route in SECOND ? SECOND[route][0] : route === PROMPT ? "Prompt" : "Text";
-  get("second-label").textContent = route in SECOND ? SECOND[route][1] : "Second text";
+  const asks = route === "/answer" || (["/predict", "/explain"].includes(route) && model?.routes.includes("/answer"));
+  const [first, second] = asks ? ["Question", "Context"] : [route === PROMPT ? "Prompt" : "Text", "Second text"];
+  get("second-field").hidden = !asks && !(["/predict", "/explain"].includes(route) && model?.task === "pair");
+  get("text-label").textContent = first;
+  get("second-label").textContent = second;
 }
 
 function body() {
@@ -64,30 +68,22 @@ function body() {
   return { model, text: second ? [text, second] : text };
 }
 
-// Offsets are code points, strings of JavaScript are UTF-16.
-function showSpans(answer, text) {
-  const points = Array.from(text);
-  const parts = [];
-  let end = 0;
-  for (const entity of answer.entities ?? []) {
-    if (entity.start < end) continue;
-    const mark = document.createElement("mark");
-    const label = document.createElement("small");
-    label.textContent = entity.label;
-    mark.append(points.slice(entity.start, entity.end).join(""), label);
-    parts.push(points.slice(end, entity.start).join(""), mark);
-    end = entity.end;
-  }
-  const words = answer.label ?? answer.answer ?? answer.translation ?? answer.text;
-  if (answer.entities) parts.push(points.slice(end).join(""));
-  else if (words !== undefined) parts.push(String(words));
-  get("marked").replaceChildren(...parts);
-}
-
 function curl(path, values) {
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const key = get("key").value ? " -H \"Authorization: Bearer $KEY\"" : "";
   return `curl ${location.origin}${path} -H 'Content-Type: application/json'${key} -d ${quote(JSON.stringify(values))}`;
+}
+
+async function copy(id, text) {
+  const button = get(id);
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed by the browser"; // such as a page without https
+  }
+  setTimeout(() => { button.textContent = label; }, 1500);
 }
 
 async function send(event) {
@@ -100,8 +96,10 @@ async function send(event) {
     const result = await request(path, values);
     get("error").hidden = true;
     get("time").textContent = `${(performance.now() - started).toFixed(1)} ms`;
-    showSpans(result.answers[0], get("text").value);
-    get("json").textContent = JSON.stringify(result, null, 2);
+    const second = get("second-field").hidden ? "" : get("second").value;
+    get("marked").replaceChildren(...shown(result.answers[0], get("text").value, second));
+    get("json").textContent = json(result);
+    last = result;
     get("curl").textContent = curl(path, values);
     get("result").hidden = false;
   } catch (error) {
@@ -114,5 +112,9 @@ get("form").addEventListener("submit", send);
 get("model").addEventListener("change", showRoutes);
 get("route").addEventListener("change", showFields);
 get("key").addEventListener("change", loadModels);
-get("copy").addEventListener("click", () => navigator.clipboard.writeText(get("curl").textContent));
+get("text").form.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) get("form").requestSubmit();
+});
+get("copy").addEventListener("click", () => copy("copy", get("curl").textContent));
+get("copy-json").addEventListener("click", () => copy("copy-json", JSON.stringify(last, null, 2)));
 loadModels();
