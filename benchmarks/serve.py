@@ -124,8 +124,12 @@ def measure(name: str, server: RunningServer, kind: str, mean: float, args: argp
     test = LoadTest(server.url, workload, seconds=args.seconds, timeout=20)
     low = test.measure(args.low_rate)
 
+    costs: dict[float, float] = {}  # processor time per answer, by rate
+
     def at(rate: float) -> LoadResult:
+        before = server.cpu_seconds()
         result = test.measure(rate)
+        costs[rate] = (server.cpu_seconds() - before) / max(1, result.requests - sum(result.errors.values()))
         print(f"  {name} {kind} {mean:g}: {rate:.1f}/s p99 {result.p99_ms:.0f} ms", file=sys.stderr, flush=True)
         return result
 
@@ -137,6 +141,7 @@ def measure(name: str, server: RunningServer, kind: str, mean: float, args: argp
         "mean_tokens": mean,
         "texts_per_second": None if best is None else round(best, 1),
         "peak_per_second": round(max(one.throughput for one in results), 1),
+        "cpu_ms_per_text": None if best is None else round(1000 * costs[best], 1),
         "low_p50_ms": round(low.p50_ms, 1),
         "low_p99_ms": round(low.p99_ms, 1),
         "memory_mb": round(server.memory() / 1e6),
