@@ -34,10 +34,11 @@ def two_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory, two_classes: Path) -> dict[str, Path]:
-    """A model that has learned nothing, and one that has."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model that has learned nothing, and one that has. They have seen other rows."""
     root = tmp_path_factory.mktemp("models")
+    rows = write_rows(root / "rows.csv", 244, extra=True)
     steps = {"weak": 1, "good": 60}
     for name, count in steps.items():
-        regard.train(two_classes, preset="tiny-bert", out=root / name, steps=count, lr=0.01, dev_fraction=0)
+        regard.train(rows, preset="tiny-bert", out=root / name, steps=count, lr=0.01, dev_fraction=0)
     return {name: root / name for name in steps}

@@ -78,7 +78,7 @@ def test_files_of_a_comparison(whole: regard.Comparison) -> None:
     answers = (folder / "predictions" / "tiny-bert-seed-0.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(answers) == whole.rows
     assert {"text", "gold", "label", "score"} <= json.loads(answers[0]).keys()
-    assert regard.load(folder / "models" / "tiny-bert" / "seed-1").task == "classify"
+    assert regard.load(folder / "models" / "tiny-bert" / "tiny-bert-seed-1").task == "classify"
 
 
 def test_a_finished_comparison_is_not_trained_again(
@@ -181,7 +181,7 @@ def test_learning_curves(two_classes: Path, tmp_path: Path) -> None:
     assert list(curve.predicted) == [346, 692]
     assert all(score.low <= score.value <= score.high <= 1 for score in curve.predicted.values())
     assert (tmp_path / "out" / "learning_curves.png").exists()
-    assert not (tmp_path / "out" / "models" / "ngram" / "seed-0-part-16").exists()
+    assert not (tmp_path / "out" / "models" / "ngram" / "ngram-seed-0-part-16").exists()
     assert read_results(tmp_path / "out") == result
 
 

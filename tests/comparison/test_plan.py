@@ -42,8 +42,9 @@ def test_settings_that_not_every_model_takes_are_noted(two_classes: Path, tmp_pa
     data = load_compared_data(two_classes)
     groups = RowGroups()
     plan = ComparisonPlan(data, specs, tmp_path, seeds=3, settings={"epochs": 2, "device": "cpu"})
-    assert plan._notes(groups, 1) == ("epochs: not for ngram, fitted at once without training steps",)
-    assert ComparisonPlan(data, specs, tmp_path, seeds=3, settings={"device": "cpu"})._notes(groups, 1) == ()
+    assert plan._notes("f1", groups, 1) == ("epochs: not for ngram, fitted at once without training steps",)
+    assert ComparisonPlan(data, specs, tmp_path, seeds=3, settings={"device": "cpu"})._notes("f1", groups, 1) == ()
+    assert "always answering" in ComparisonPlan(data, specs, tmp_path, seeds=3)._notes("accuracy", groups, 1)[0]
     once = ComparisonPlan(data, specs, tmp_path)
     assert once._trained_once() == ["a"]  # n-grams are the same with any seed
-    assert "is assumed in the verdicts" in once._notes(groups, 1)[0]
+    assert "is assumed in the verdicts" in once._notes("f1", groups, 1)[0]

@@ -16,7 +16,7 @@ def test_a_folder_is_opened_again_for_the_same_rows_only(tmp_path: Path) -> None
     folder = tmp_path / "out"
     open_folder(folder, IDENTITY, overwrite=False)
     open_folder(folder, IDENTITY, overwrite=False)
-    with pytest.raises(FolderError, match=r"differs in: test rows, settings\."):
+    with pytest.raises(FolderError, match=r"differs in: test rows, steps \(3, now not given\)\."):
         open_folder(folder, {"data": "1", "test": "3", "settings": {}}, overwrite=False)
     (folder / "models").mkdir()
     open_folder(folder, {"data": "9"}, overwrite=True)

@@ -126,3 +126,14 @@ def test_every_kind_of_record_is_divided() -> None:
 def test_invalid_arguments_are_refused(count: int, parts: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         split_records(records(count), parts)
+
+
+def test_sentences_of_many_documents_are_divided_by_document() -> None:
+    documents = [str(number // 4) for number in range(160)]
+    records = [TagRecord.from_tokens(["word", name], ["O", "O"], document=name) for name in documents]
+    parts = split_records(records, {"train": 0.75, "valid": 0.25})
+    sides = [{records[row].document for row in rows} for rows in parts.values()]
+    assert not sides[0] & sides[1]
+    assert [len(rows) for rows in parts.values()] == [120, 40]
+    few = split_records(records[:80], {"train": 0.75, "valid": 0.25}, group=lambda record: None)
+    assert [len(rows) for rows in few.values()] == [60, 20]

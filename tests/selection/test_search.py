@@ -93,7 +93,7 @@ def test_trainings_that_take_too_long_have_fewer_steps(
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
                 limits.append(self.seconds)
-                raise OverBudget(2 if len(limits) == 1 else 3)
+                raise OverBudget(2 if len(limits) == 1 else 3, 400)
 
     monkeypatch.setattr(search, "BudgetGuard", Slow)
     result = search_settings(rows, time=60, trials=1, out=tmp_path / "run", log_every=1, **FAST)

@@ -88,7 +88,7 @@ def test_little_time_is_one_short_training(rows: Rows, tmp_path: Path, monkeypat
     class Slow(BudgetGuard):
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
-                raise OverBudget(1)
+                raise OverBudget(1, 400)
 
     monkeypatch.setattr("regard.comparison.trainings.time_budget.BudgetGuard", Slow)
     result = train_seeds(rows, time=0.1, out=tmp_path / "run", log_every=1, **FAST)

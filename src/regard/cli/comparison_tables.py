@@ -96,8 +96,9 @@ def print_comparison(result: Comparison) -> None:
         _print_curve(curve)
     for note in result.notes:
         print(f"Note: {note}.")
-    size = f"{pluralize(result.rows, 'test row')}, {pluralize(result.train_rows, 'training row')}"
-    print(f"\n{size}, {result.seconds:.0f} s.")
+    counts = {"test": result.rows, "training": result.train_rows, "validation": result.dev_rows}
+    size = ", ".join(pluralize(count, f"{name} row") for name, count in counts.items())
+    print(f"\ndata: {result.data}\n{size}, {result.seconds:.0f} s.")
 
 
 def _model_row(model: ModelResult, metric: str) -> list[str]:

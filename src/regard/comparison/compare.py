@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from regard.comparison.caveats import check_metric, check_unseen
 from regard.comparison.plan import ComparisonPlan
 from regard.comparison.plot import draw_curves, draw_pareto
 from regard.comparison.result import Comparison
@@ -77,6 +78,8 @@ def compare(
     reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
     rows = load_compared_data(data, test=test, dev=dev, task=task, test_fraction=test_fraction, **reading)
     specs = model_specs(models, task=rows.labeled.task, labels=rows.task.labels)
+    check_metric(rows, metric)
+    check_unseen(rows, specs)
     shared = {name: value for name, value in settings.items() if name != "device"}
     identity = {**rows.identity, "settings": shared, "time": budget}
     with _folder(out, identity, overwrite=overwrite) as folder:

@@ -70,7 +70,10 @@ def _sentence(name: str, metric: str, scores: Sequence[Score], predicted: dict[i
         )
     rows, score = next(iter(predicted.items()))
     interval = f"{number(metric, score.low)} to {number(metric, score.high)}"
-    start = f"{name} scores {number(metric, scores[-1].value)}; with {rows:,} rows about {number(metric, score.value)}"
+    now, then = number(metric, scores[-1].value), number(metric, score.value)
+    if now == then:
+        return f"{name} scores {now}; with {rows:,} rows about the same ({interval}) is expected"
+    start = f"{name} scores {now}; with {rows:,} rows about {then}"
     gain = abs(score.value - scores[-1].value)
     half = (scores[-1].high - scores[-1].low) / 2
     close = ", a gain that these test rows could hardly show" if gain < half else ""

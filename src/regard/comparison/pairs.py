@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard.comparison.result import PairResult
 from regard.comparison.words import better_sentence, cannot_tell_sentence
 from regard.errors import pluralize
-from regard.metrics.confidence import Score
+from regard.metrics.confidence import Score, wilson
 from regard.metrics.paired.resample import RESAMPLES, bootstrap_scores, expanded_interval
 from regard.metrics.paired.rows import RowTable
 from regard.metrics.paired.significance import ALPHA, MIN_UNITS, PairTest, compare_pair, holm, seed_noise
@@ -78,11 +78,17 @@ def compare_tables(
 def model_score(
     tables: Sequence[RowTable], metric: str, sampled: NDArray[np.float64], units: int, *, seed: int = 0
 ) -> Score:
-    """The mean score over the seeds of a model; its interval is from the choice of rows and of seeds."""
+    """The mean score over the seeds of a model; its interval is from the choice of rows and of seeds.
+
+    Rows that are all right (or all wrong) would give an interval of one value: then it is Wilson's.
+    """
     values = np.array([table.value(metric) for table in tables])
     noise, _ = seed_noise([values], resamples=sampled.shape[1], seed=seed)
-    possible = np.clip(sampled.mean(0) + noise, *tables[0].score(metric).limits)
-    return expanded_interval(float(values.mean()), possible, units)
+    limits = tables[0].score(metric).limits
+    score = expanded_interval(float(values.mean()), np.clip(sampled.mean(0) + noise, *limits), units)
+    if score.low == score.high and limits == (0.0, 1.0):
+        return wilson(score.value * units, units)
+    return score
 
 
 def too_few(units: int, rows: int) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.comparison.caveats import majority_note, shortened_notes
 from regard.comparison.curve import FRACTIONS, MIN_POINTS, learning_curve
 from regard.comparison.groups import RowGroups, group_key, row_groups
 from regard.comparison.pairs import ResampledModels, compare_tables, model_score
@@ -112,7 +113,7 @@ class ComparisonPlan:
         """The results of all jobs, and an error for each model that has failed."""
         results: dict[Job, JobResult] = {}
         errors: dict[str, str] = {}
-        seconds = None if self.budget is None else self.budget / max(len(jobs), 1)
+        seconds = self._share(jobs)
         for done, job in enumerate(jobs):
             if job.spec.name in errors:
                 continue
@@ -132,6 +133,11 @@ class ComparisonPlan:
             gc.collect()
             self._report(done + 1, len(jobs), job, self._message(job, results[job], resumed=job not in new))
         return results, errors
+
+    def _share(self, jobs: Sequence[Job]) -> float | None:
+        """The seconds of each training; baselines that are fitted at once take few and are not counted."""
+        trainings = [job for job in jobs if job.spec.kind != LOADED and not is_fitted(job.spec)]
+        return None if self.budget is None else self.budget / max(len(trainings), 1)
 
     def _message(self, job: Job, result: JobResult, *, resumed: bool) -> str:
         meter, table = scored_rows(JobFolder(self.folder, job), result)
@@ -156,6 +162,10 @@ class ComparisonPlan:
         """Models that would be others with another seed, and were trained with one."""
         trained = [spec.name for spec in self.specs if spec.kind != LOADED and not is_fitted(spec)]
         return trained if self.seeds == 1 else []
+
+    def _one_label_per_text(self) -> bool:
+        """Whether the rule of thumb, which is for the classification of texts, applies."""
+        return self.data.task.name == Classify.name and self.data.task.label_style in ("single", "class")
 
     def _one_class(self) -> str | None:
         """Why test rows of one class allow no verdict."""
@@ -208,19 +218,22 @@ class ComparisonPlan:
             verdict=summary(order, tested.pairs, metric, tested.reason),
             best=order[0].name,
             cheapest=cheapest_close(order, metric).name,
-            rule_of_thumb=rule_of_thumb(samples, words, order, tested.pairs),
+            rule_of_thumb=rule_of_thumb(samples, words, order, tested.pairs) if self._one_label_per_text() else None,
+            data=labeled.reason,
             curves=curves,
             units=tested.units,
             higher_is_better=higher,
             seeds=self.seeds,
             test=self.data.test_source,
             test_uses=uses,
-            notes=self._notes(groups, uses),
+            notes=self._notes(metric, groups, uses),
             folder=str(self.folder),
         )
 
-    def _notes(self, groups: RowGroups, uses: int) -> tuple[str, ...]:
-        notes = [*self.data.notes]
+    def _notes(self, metric: str, groups: RowGroups, uses: int) -> tuple[str, ...]:
+        notes = [*self.data.notes, *shortened_notes(self.folder, self.jobs())]
+        if most_frequent := majority_note(self.data.test, metric):
+            notes.append(most_frequent)
         if groups.note is not None:
             notes.append(groups.note)
         fitted = [spec.name for spec in self.specs if is_fitted(spec)]

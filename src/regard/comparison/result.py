@@ -117,6 +117,7 @@ class Comparison:
     units: int = 0  # groups of rows that were resampled; the number of rows without groups
     higher_is_better: bool = True
     seeds: int = 1
+    data: str = ""  # the recognized format and columns
     test: str = "split off"  # where the test rows come from
     test_uses: int = 1  # how often these test rows were used in this folder
     notes: tuple[str, ...] = ()

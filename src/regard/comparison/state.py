@@ -39,12 +39,23 @@ def open_folder(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -
 def _check_same(folder: Path, stored: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Raise FolderError if the comparison in the folder had other rows or settings."""
     words = {"data": "training rows", "test": "test rows"}
-    different = [words.get(name, name) for name, value in _plain(identity).items() if stored.get(name) != value]
+    different = []
+    for name, value in _plain(identity).items():
+        if name == "settings":
+            different += _differences(stored.get(name) or {}, value)
+        elif stored.get(name) != value:
+            different.append(words.get(name, name))
     if different:
         raise FolderError(
             f"{folder} holds a comparison that differs in: {', '.join(different)}. Its results cannot be compared with "
             f"new ones. Name another folder with {setting('out')}, or start over with {setting('overwrite', True)}."
         )
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Settings with other values, such as "steps (12, now 20)"."""
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return [f"{name} ({before.get(name, 'not given')}, now {now.get(name, 'not given')})" for name in names]
 
 
 def _remove(folder: Path) -> None:

@@ -29,6 +29,7 @@ def cheapest_close(models: Sequence[ModelResult], metric: str) -> ModelResult:
 def summary(models: Sequence[ModelResult], pairs: Sequence[PairResult], metric: str, reason: str | None) -> str:
     """What the comparison says, in two sentences. `models` are ranked."""
     best = models[0]
+    equal: list[str] = []
     score = f"{best.name} has the best {metric.replace('_', ' ')} ({number(metric, best.scores[metric].value)})"
     if reason is not None and len(models) > 1:
         score = f"No verdict: {reason}. {score} here"
@@ -36,9 +37,19 @@ def summary(models: Sequence[ModelResult], pairs: Sequence[PairResult], metric: 
         equal = [other for pair in pairs if (other := _other(pair, best.name)) and pair.better is None]
         if equal:
             score += f", but cannot be told apart from {listing(equal)}"
+    if len(models) == 1:
+        return f"{score.replace(' has the best ', ' has ')}."
     cheapest = cheapest_close(models, metric)
     close = "within 1 point" if points(metric, 0.0).endswith("points") else "within 1 %"
-    return f"{score}. Cheapest model {close} of the best: {cheapest.name} ({cheapest.latency_ms:.3g} ms for one text)."
+    costs = f"Cheapest model {close} of the best: {_with_latency(cheapest)}."
+    as_good = min([best, *(one for one in models if one.name in equal)], key=lambda model: model.latency_ms)
+    if as_good.latency_ms < cheapest.latency_ms:
+        costs += f" Cheapest of those that cannot be told apart from the best: {_with_latency(as_good)}."
+    return f"{score}. {costs}"
+
+
+def _with_latency(model: ModelResult) -> str:
+    return f"{model.name} ({model.latency_ms:.3g} ms for one text)"
 
 
 def _other(pair: PairResult, name: str) -> str | None:

@@ -11,11 +11,12 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from regard.data.records import Record
+from regard.data.records import Record, TagRecord
 from regard.errors import InputError, pluralize
 
 Key = Callable[[Record], Hashable]
 PARTS = {"train": 0.9, "valid": 0.1}
+MANY_DOCUMENTS = 30  # from which sentences are divided by document; neighboring sentences are alike
 BINS = 10  # strata of labels that are numbers
 
 
@@ -32,10 +33,11 @@ def split_records(
     parts: the fraction of each part; they add up to 1.
     stratify: by `record.stratum` (the label, the kinds of entities, whether there is an answer), by a key function, or
         not at all.
-    group: key of the records that stay on one side; `record.group` if not given. Duplicates always stay together.
+    group: key of the records that stay on one side; if not given, `record.group`, and for sentences of many documents
+        their document. Duplicates stay together, unless documents do.
     """
     _check(records, parts)
-    groups = group_records(records, group)
+    groups = (_documents(records) if group is None else None) or group_records(records, group)
     strata = _strata(records, stratify)
     order = list(range(len(groups)))
     random.Random(seed).shuffle(order)
@@ -82,6 +84,19 @@ def group_records(records: Sequence[Record], group: Key | None = None) -> list[l
     for row in range(len(records)):
         groups.setdefault(root(row), []).append(row)
     return list(groups.values())
+
+
+def _documents(records: Sequence[Record]) -> list[list[int]] | None:
+    """The sentences of each document; None unless there are many documents and nothing else to group by.
+
+    Equal sentences do not tie documents together: short ones, such as a place and a date, stand in many of them.
+    """
+    documents: dict[Hashable, list[int]] = {}
+    for row, record in enumerate(records):
+        if not isinstance(record, TagRecord) or record.document is None or record.group is not None:
+            return None
+        documents.setdefault((record.place.file, record.document), []).append(row)
+    return list(documents.values()) if len(documents) >= MANY_DOCUMENTS else None
 
 
 def _strata(records: Sequence[Record], stratify: bool | Key) -> list[str]:

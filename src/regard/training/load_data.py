@@ -221,6 +221,12 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
     return {"texts": (pair.source for pair in pairs), "targets": (pair.target for pair in pairs)}
 
 
+def default_split_hashes(records: list[Record]) -> set[str]:
+    """The hashes in run.json of trainings on these records, with the default validation rows and with none."""
+    train, dev = _split_off(records, default_dev_fraction(len(records)), 0)
+    return {fingerprint(records, []), fingerprint(train, dev)}
+
+
 def fingerprint(train: list[Record], dev: list[Record]) -> str:
     """A digest of all values of the records."""
     known = hashlib.blake2b(digest_size=16)

@@ -35,7 +35,7 @@ def test_the_table(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_several_models_are_evaluated(out: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    models = [str(out / "models" / name / "seed-0") for name in ("tiny-bert", "tiny-roberta")]
+    models = [str(out / "models" / name / f"{name}-seed-0") for name in ("tiny-bert", "tiny-roberta")]
     data = str(samples.path("messages"))
     answers = tmp_path / "answers.csv"
     assert cli.main(["evaluate", *models, data, "--slices", "length,label", "--predictions", str(answers)]) == 0

@@ -22,7 +22,7 @@ def test_parts_have_no_row_in_common(two_classes: Path) -> None:
 
 def test_groups_stay_on_one_side(two_classes: Path) -> None:
     columns = {"text": "text", "label": "label", "group": "author"}
-    with pytest.raises(InputError, match="3 groups leave none"):
+    with pytest.raises(InputError, match="240 rows in 3 groups cannot be divided"):
         load_compared_data(two_classes, columns=columns, test_fraction=0.01)
 
 

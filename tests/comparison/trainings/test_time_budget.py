@@ -46,7 +46,7 @@ def test_a_shortened_training_is_resumed_with_as_many_steps(
     class Short(BudgetGuard):
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
-                raise OverBudget(3)
+                raise OverBudget(3, 400)
 
     monkeypatch.setattr(time_budget, "BudgetGuard", Short)
     options = {"preset": "tiny-bert", "start": None, "training": None, "settings": {"epochs": 50, "log_every": 1}}

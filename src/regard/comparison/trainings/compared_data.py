@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.readers import read, split_names
 from regard.data.records import ClassifyRecord, PairRecord, Record
-from regard.data.splits import split_records
+from regard.data.splits import group_records, split_records
 from regard.errors import InputError, pluralize, setting
 from regard.tasks import task_class
 from regard.tasks.classify import Classify
@@ -92,7 +92,16 @@ def load_compared_data(
 
 
 def _split(records: list[Record], parts: Mapping[str, float], seed: int) -> dict[str, list[Record]]:
-    rows = split_records(records, parts, seed=seed)
+    try:
+        rows = split_records(records, parts, seed=seed)
+    except InputError as error:
+        groups = len(group_records(records))
+        what = f"{pluralize(len(records), 'row')} in {pluralize(groups, 'group')}" if groups < len(records) else None
+        raise InputError(
+            f"{what or pluralize(len(records), 'row')} cannot be divided into rows to train, validate and test on"
+            f"{': rows of one group stay on one side' if what else ''}. Give more rows, or those to test on with "
+            f"{setting('test')} and those to validate on with {setting('dev')}."
+        ) from error
     return {name: [records[row] for row in rows[name]] for name in parts}
 
 
@@ -124,18 +133,29 @@ def _notes(labeled: LabeledData, test: list[Record]) -> tuple[str, ...]:
         notes.append(
             f"{pluralize(both, 'test row')} of {len(test):,} are also in the training data; scores are too high"
         )
-    trained = {record.stratum for record in (*labeled.train, *labeled.dev)}
-    unknown = {
-        str(record.label)
-        for record in test
-        if isinstance(record, ClassifyRecord | PairRecord)
-        and isinstance(record.label, str)
-        and record.stratum not in trained
-    }
-    if unknown:
-        names = ", ".join(sorted(unknown)[:5])
-        notes.append(f"{pluralize(len(unknown), 'label')} of the test rows not in the training data: {names}")
+    unknown = check_test_labels([*labeled.train, *labeled.dev], test)
+    if unknown is not None:
+        notes.append(unknown)
     return tuple(notes)
+
+
+def check_test_labels(train: Iterable[Record], test: Sequence[Record]) -> str | None:
+    """A note about labels that only test rows have; raises InputError if no test row has a label to learn."""
+    trained = {record.stratum for record in train}
+    labeled = [
+        record for record in test if isinstance(record, ClassifyRecord | PairRecord) and isinstance(record.label, str)
+    ]
+    unknown = sorted({str(record.label) for record in labeled if record.stratum not in trained})
+    names = ", ".join(unknown[:5])
+    if labeled and all(record.stratum not in trained for record in labeled):
+        known = ", ".join(sorted(map(str, trained))[:5])
+        raise InputError(
+            f"no label of the test rows ({names}) is in the training data ({known}), so every answer would be wrong. "
+            "Give test rows with the same labels."
+        )
+    if not unknown:
+        return None
+    return f"{pluralize(len(unknown), 'label')} of the test rows not in the training data: {names}"
 
 
 def words_per_sample(records: list[Record]) -> float:

@@ -88,7 +88,7 @@ class JobFolder:
     @property
     def model(self) -> Path:
         """The trained model."""
-        return self.folder / self.job.name
+        return self.folder / f"{self.job.spec.slug}-{self.job.name}"
 
     @property
     def result(self) -> Path:

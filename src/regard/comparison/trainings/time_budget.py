@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,20 @@ def parse_duration(value: str | float | None) -> float | None:
 
 
 class OverBudget(Exception):
-    """A training that would take longer than its budget; `steps` is what the budget is enough for."""
+    """A training that would take longer than its budget; `steps` of all `planned` ones is what the budget allows."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, planned: int) -> None:
         super().__init__(steps)
-        self.steps = steps
+        self.steps, self.planned = steps, planned
+
+
+@dataclass(frozen=True)
+class ShortenedTraining:
+    """How many steps of a training fit into its time budget."""
+
+    steps: int
+    planned: int | None  # None in the files of older comparisons
+    seconds: float  # the budget
 
 
 class BudgetGuard:
@@ -59,7 +69,8 @@ class BudgetGuard:
         per_step = (now - at) / max(event.step - step, 1)
         expected = (at - self.started) + per_step * (event.steps - step)
         if expected > TOLERANCE * self.seconds:
-            raise OverBudget(max(1, int((SAFETY * self.seconds - (at - self.started)) / per_step) + step))
+            steps = int((SAFETY * self.seconds - (at - self.started)) / per_step) + step
+            raise OverBudget(max(1, steps), event.steps)
 
 
 def train_within(
@@ -76,20 +87,31 @@ def train_within(
 
     The number of steps of a shortened training is kept in a file, so that a resumed one has the same.
     """
-    limit_file = folder.with_name(f"{folder.name}.steps.json")
-    options = dict(settings)
-    if limit_file.exists():
-        options = with_steps(options, int(json.loads(limit_file.read_text(encoding="utf-8"))["steps"]))
+    shortened = read_shortened(folder)
+    options = dict(settings) if shortened is None else with_steps(settings, shortened.steps)
     guard = training
-    if seconds is not None and not limit_file.exists():
+    if seconds is not None and shortened is None:
         guard = BudgetGuard(seconds, training)
     try:
         return _train(folder, data, preset, start, options, guard, again=folder.exists())
     except OverBudget as over:
-        with atomic_text_file(limit_file) as file:
-            file.write(json.dumps({"steps": over.steps, "seconds": seconds}) + "\n")
+        with atomic_text_file(_limit_file(folder)) as file:
+            file.write(json.dumps({"steps": over.steps, "planned": over.planned, "seconds": seconds}) + "\n")
         options = with_steps(options, over.steps)
         return train(data, preset=preset, start=start, out=folder, overwrite=True, progress=training, **options).seconds
+
+
+def read_shortened(folder: Path) -> ShortenedTraining | None:
+    """How the training of a folder was shortened to fit its budget; None if it was not."""
+    file = _limit_file(folder)
+    if not file.exists():
+        return None
+    values = json.loads(file.read_text(encoding="utf-8"))
+    return ShortenedTraining(int(values["steps"]), values.get("planned"), float(values["seconds"]))
+
+
+def _limit_file(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.steps.json")
 
 
 def with_steps(settings: Mapping[str, Any], steps: int) -> dict[str, Any]:
