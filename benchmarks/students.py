@@ -2,8 +2,8 @@
 
 Each set has a process that reads its rows; processes of that one train the teacher (unless its folder is there) and
 then the students. Students are fitted to the teacher by least squares and get the training rows and rows that the
-teacher labels: variants, and texts of another set where one fits. Steps are large: one of a small network takes a GPU
-the same time with 32 and with 256 texts. Each student is trained twice, the second time from the first and for
+teacher labels: variants, and texts of another set where one fits. Steps are large, since those
+of a small network are bound by launches. Each student is trained twice, the second time from the first and for
 longer, so that there is a result if the machine is slower than it seemed. Everything ends before `--minutes` are over.
 If the variable OUT is a folder, it gets SET-STUDENT.zip (the two best students of each set, see packed.py) and rows.zip
 (results and rows of all).
@@ -58,20 +58,20 @@ class Plan:
 
     name: str
     shape: Shape | None  # None: a baseline of this name
-    lr: float = 4e-4
+    lr: float = 3e-4
     batch_size: int = 256
     context: int | None = None  # tokens around a sentence to tag; as the teacher if None
 
 
 CLASSIFY = (
     Plan("4x192", Shape(4, 192, 768)),
-    Plan("3x256", Shape(3, 256, 768), 3e-4),
+    Plan("3x256", Shape(3, 256, 768), 2.5e-4),
     Plan("static", None),
     Plan("ngram", None),
 )
 TAG = (
-    Plan("4x256", Shape(4, 256, 768), 4e-4, 128, context=0),
-    Plan("4x256-context", Shape(4, 256, 768), 4e-4, 64),
+    Plan("4x256", Shape(4, 256, 768), 3e-4, 128, context=0),
+    Plan("4x256-context", Shape(4, 256, 768), 3e-4, 64),
 )
 PLANS = {"sst2": CLASSIFY, "agnews": CLASSIFY, "conll": TAG}
 
