@@ -80,10 +80,13 @@ def test_a_folder_opens_with_onnxruntime_alone(exported_folder: Path) -> None:
 
 
 def test_a_decoder_has_a_cache(tmp_path: Path) -> None:
-    (file,) = write_onnx_files(random_checkpoint("tiny-gpt2").network, tmp_path)
+    file, quantized = write_onnx_files(random_checkpoint("tiny-gpt2").network, tmp_path, int8=True)
     assert file.max_difference < 1e-4
     assert file.inputs[2] == "past_key_values.0.key"
     assert file.outputs[:2] == ("logits", "present.0.key")
+    assert quantized.name == "onnx/model_quantized.onnx"
+    assert 1e-6 < quantized.max_difference < 0.05
+    assert quantized.bytes < 0.8 * file.bytes  # the table is also the weight of the head and stays in fp32
 
 
 def test_a_wrong_file_is_refused(exported_folder: Path) -> None:
@@ -98,8 +101,6 @@ def test_a_wrong_file_is_refused(exported_folder: Path) -> None:
 def test_recurrent_networks_and_missing_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="only Transformers"):
         write_onnx_files(random_checkpoint("tiny-elmo").network, tmp_path)
-    with pytest.raises(InputError, match="int8 files are written for encoders only"):
-        write_onnx_files(random_checkpoint("tiny-gpt2").network, tmp_path, int8=True)
     original = builtins.__import__
 
     def without_onnx(name: str, *rest: Any, **options: Any) -> Any:

@@ -86,7 +86,7 @@ def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]
         features = ", ".join(cpu_features()) or "none of dotprod, i8mm, avx2, vnni"
         return _fp32_engine(network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
     has_file = folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime()
-    if has_file and not can_run_int8_encoder(network):
+    if has_file and network.decoder is None and not can_run_int8_encoder(network):
         return _onnx_engine(network, folder, INT8_FILE, "onnx int8")
     try:
         engine = _made_int8_engine(network, support, exclude)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, MissingExtra, RegardError, setting
+from regard.errors import InputError, MissingExtra, RegardError
 from regard.export.graphs import EncoderModule, Graph, graphs
 from regard.export.int8_linear import int8_layers
 from regard.export.padded import padded_copy
@@ -71,11 +71,6 @@ def write_onnx_files(
     require_onnx()
     if not isinstance(network, Transformer):
         raise InputError(f"a {type(network).__name__} cannot be written as ONNX; only Transformers can.")
-    if int8 and network.decoder is not None:
-        raise InputError(
-            f"int8 files are written for encoders only; this is a network of kind {network.config.kind}. "
-            f"Leave {setting('int8')} out, and use {setting('engine', 'int8')} of regard for it."
-        )
     say = progress or (lambda _: None)
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     scales = smoothing_scales(network, int8_layers(network)) if int8 else {}

@@ -57,19 +57,17 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
     import onnx
     from onnx import numpy_helper
     from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.quantization.onnx_model import ONNXModel
 
     model = onnx.load(str(source))
     del model.graph.value_info[:]  # the quantizer's shape inference fails on them
-    wrapped = ONNXModel(model)
-    wrapped.replace_gemm_with_matmul()
+    _split_gemm(model)
     constants = {LAST_AXIS: np.array([-1]), TINY: np.array(1e-12, np.float32)}
     model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
-    smoothed = _smooth(wrapped.model, scales, exclude)
-    others = [node.name for node in wrapped.model.graph.node if node.op_type == "MatMul" and node.name not in smoothed]
+    smoothed = _smooth(model, scales, exclude)
+    others = [node.name for node in model.graph.node if node.op_type == "MatMul" and node.name not in smoothed]
     between = target.with_name(f"{target.stem}.smooth.onnx")
     try:
-        onnx.save(wrapped.model, str(between))
+        onnx.save(model, str(between))
         with quiet():
             quantize_dynamic(
                 str(between),
@@ -78,7 +76,7 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
                 per_channel=True,
                 reduce_range=int8_support() == "reduced",
                 weight_type=QuantType.QInt8,
-                nodes_to_exclude=others,
+                nodes_to_exclude=[*others, *_shared_tables(model)],
                 extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # where shape inference finds no type
             )
     finally:
@@ -87,6 +85,47 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
     use_fast_gelu(quantized)
     use_fast_norms(quantized)
     onnx.save(quantized, str(target))
+
+
+def _split_gemm(model: onnx.ModelProto) -> None:
+    """Replace `Gemm` by a product and a sum, as the quantizer does.
+
+    It would transpose the weight of a head also where that is the table of the embeddings. Such a weight is transposed
+    when the file is loaded.
+    """
+    from onnx import helper, numpy_helper
+
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    tables = {node.input[0] for node in model.graph.node if node.op_type == "Gather"}
+    transposed: set[str] = set()
+    nodes: list[onnx.NodeProto] = []
+    for node in [type(node).FromString(node.SerializeToString()) for node in model.graph.node]:
+        if node.op_type != "Gemm" or node.input[1] not in weights:
+            nodes.append(node)
+            continue
+        source, weight = node.input[:2]
+        if any(item.name == "transB" and item.i for item in node.attribute):
+            if weight in tables:
+                turned_name = f"{node.name}_weight"
+                nodes.append(helper.make_node("Transpose", [weight], [turned_name], turned_name, perm=[1, 0]))
+                weight = turned_name
+            elif weight not in transposed:
+                turned = np.ascontiguousarray(numpy_helper.to_array(weights[weight]).T)
+                weights[weight].CopyFrom(numpy_helper.from_array(turned, weight))
+                transposed.add(weight)
+        has_bias = len(node.input) > 2
+        product = f"{node.output[0]}_product" if has_bias else node.output[0]
+        nodes.append(helper.make_node("MatMul", [source, weight], [product], f"{node.name}_matmul"))
+        if has_bias:
+            nodes.append(helper.make_node("Add", [product, node.input[2]], node.output, f"{node.name}_bias"))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _shared_tables(model: onnx.ModelProto) -> list[str]:
+    """Lookups in a table that is also the weight of a head: an int8 copy of it would only make the file larger."""
+    heads = {name for node in model.graph.node if node.op_type != "Gather" for name in node.input}
+    return [node.name for node in model.graph.node if node.op_type == "Gather" and node.input[0] in heads]
 
 
 def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor], exclude: Collection[str]) -> set[str]:

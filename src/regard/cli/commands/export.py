@@ -25,9 +25,7 @@ class ExportCommand:
     model: ModelName
     out: Annotated[Path, arg(help="Folder to write: the model folder with its ONNX files.", metavar="DIR")]
     format: Annotated[Literal["onnx"], arg(help="File format.")] = "onnx"
-    int8: Annotated[
-        bool, arg(help="For encoders: also write files with 8-bit integer weights (onnx/model_quantized.onnx).")
-    ] = False
+    int8: Annotated[bool, arg(help="Also write files with 8-bit integer weights (onnx/model_quantized.onnx).")] = False
     overwrite: Overwrite = False
     json: Json = False
 
