@@ -9,7 +9,8 @@ from tests.report.test_page import Checker, headings
 
 from regard.comparison.result import Comparison, LearningCurve, ModelResult, PairResult
 from regard.metrics.confidence import Score
-from regard.report.comparison_page import _log_ticks, comparison_page
+from regard.report.comparison_page import comparison_page
+from regard.report.plots import log_ticks
 
 BAD = "<b>ngram</b>"
 GOOD = ModelResult("minilm", "fine-tuned", {"accuracy": Score(0.9, 0.88, 0.92)}, parameters=22_000_000, latency_ms=12.0)
@@ -72,5 +73,5 @@ def test_what_is_not_there_is_left_out() -> None:
 
 
 def test_ticks_of_a_logarithmic_axis_are_round_numbers() -> None:
-    assert [10**mark for mark in _log_ticks(0.1, 1.4)] == pytest.approx([2, 5, 10, 20])
-    assert [10**mark for mark in _log_ticks(-1.2, 2.4)] == pytest.approx([0.1, 1, 10, 100])
+    assert log_ticks(1.3, 25) == pytest.approx([2, 5, 10, 20])
+    assert log_ticks(0.06, 250) == pytest.approx([0.1, 1, 10, 100])

@@ -76,7 +76,7 @@ def _sentence(name: str, metric: str, scores: Sequence[Score], predicted: dict[i
     start = f"{name} scores {now}; with {rows:,} rows about {then}"
     gain = abs(score.value - scores[-1].value)
     half = (scores[-1].high - scores[-1].low) / 2
-    close = ", a gain that these test rows could hardly show" if gain < half else ""
+    close = "; these test rows could hardly show such a difference" if gain < half else ""
     return f"{start} ({interval}) is expected{close}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -20,10 +19,12 @@ from regard.report.plots import (
     TOP,
     WIDTH,
     Line,
+    LogScale,
     Scale,
     axes,
     label_places,
     line_plot,
+    log_ticks,
     svg,
 )
 
@@ -129,15 +130,14 @@ def _costs(comparison: ComparedModels) -> str:
 def _pairs(comparison: ComparedModels) -> str:
     rows = [
         [
-            f"{escaped(pair.a)} – {escaped(pair.b)}",
+            escaped(f"{pair.verdict}."),
             f"{pair.difference:+.4f}",
             f"{pair.low:+.4f} to {pair.high:+.4f}",
             f"{pair.p_holm:.3g}",
-            escaped(pair.verdict),
         ]
         for pair in comparison.pairs
     ]
-    return table(["pair", "difference", "95 % interval", "p", "verdict"], rows, numbers=(1, 2, 3))
+    return table(["verdict", "difference", "95 % interval", "p"], rows, numbers=(1, 2, 3))
 
 
 def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
@@ -146,27 +146,19 @@ def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
     if len(timed) < 2:
         return ""
     values = [model.scores[comparison.metric].value for model in timed]
-    logs = [math.log10(model.latency_ms) for model in timed]
+    latencies = [model.latency_ms for model in timed]
     pad = (max(values) - min(values)) * 0.15 or 0.01
-    x = Scale(min(logs) - 0.3, max(logs) + 0.3, LEFT, WIDTH - RIGHT)
+    x = LogScale(min(latencies) / 2, max(latencies) * 2, LEFT, WIDTH - RIGHT)
     y = Scale(min(values) - pad, max(values) + pad, BOTTOM_EDGE, TOP)
-    marks = _log_ticks(x.low, x.high)
-    parts = axes(x, y, x_name="milliseconds for one text", x_ticks=marks, x_label=lambda mark: f"{10**mark:.3g}")
-    points = [(x(log), y(value)) for log, value in zip(logs, values, strict=True)]
+    marks = log_ticks(x.low, x.high)
+    parts = axes(x, y, x_name="milliseconds for one text", x_ticks=marks, x_label=lambda mark: f"{mark:.3g}")
+    points = [(x(latency), y(value)) for latency, value in zip(latencies, values, strict=True)]
     names = [model.name for model in timed]
     for (at, height), name, label in zip(points, names, label_places(points, names), strict=True):
         parts.append(f'<circle class="dot c0" cx="{at:.1f}" cy="{height:.1f}" r="{RADIUS}"/>')
         place = f'text-anchor="{label.anchor}" x="{label.x:.1f}" y="{label.y:.1f}"'
         parts.append(f'<text class="strong" {place}>{escaped(name)}</text>')
     return card("Score and speed", svg(parts, "Score over the time of one text"), note="Up and to the left is better.")
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Logarithms of round numbers between both ends: powers of ten, also 2 and 5 times these if there are few."""
-    powers = range(math.floor(low), math.floor(high) + 1)
-    factors = (1,) if high - low > 2 else (1, 2, 5)
-    every = [power + math.log10(factor) for power in powers for factor in factors]
-    return [mark for mark in every if low <= mark <= high]
 
 
 def _curves(comparison: ComparedModels) -> str:
@@ -183,6 +175,6 @@ def _curves(comparison: ComparedModels) -> str:
     if not measured:
         return ""
     sentences = "".join(f'<p class="faint small">{escaped(curve.sentence)}.</p>' for curve in comparison.curves)
-    plot = line_plot([*expected, *measured], x_name="training rows", label="Score over training rows")
+    plot = line_plot([*expected, *measured], x_name="training rows", label="Score over training rows", log=True)
     note = "Dashed: expected with more rows, with its 95 % interval." if expected else ""
     return card("Learning curves", plot + legend(measured) + sentences, note=note)

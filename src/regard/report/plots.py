@@ -34,6 +34,14 @@ class Scale:
         return self.start + (self.end - self.start) * (value - self.low) / ((self.high - self.low) or 1)
 
 
+class LogScale(Scale):
+    """Positive numbers to pixels, along one logarithmic axis."""
+
+    def __call__(self, value: float) -> float:
+        part = math.log(value / self.low) / (math.log(self.high / self.low) or 1)
+        return self.start + (self.end - self.start) * part
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a plot; `dots` marks each of its points.
@@ -49,8 +57,10 @@ class Line:
     band: Sequence[tuple[float, float, float]] = ()
 
 
-def line_plot(lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[float, str] | None = None) -> str:
-    """Lines over steps. `mark` is a position on the horizontal axis with its text."""
+def line_plot(
+    lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[float, str] | None = None, log: bool = False
+) -> str:
+    """Lines over steps. `mark` is a position on the horizontal axis with its text; `log`: that axis is logarithmic."""
     known = [replace(line, points=finite(line.points)) for line in lines]
     known = [line for line in known if line.points]
     if not known:
@@ -59,9 +69,9 @@ def line_plot(lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[flo
     ys = [y for line in known for _, y in line.points]
     ys += [y for line in known for _, *ends in line.band for y in ends]
     pad = (max(ys) - min(ys)) * 0.08 or abs(ys[0]) * 0.05 or 0.5
-    x = Scale(min(0, *xs), max(xs), LEFT, WIDTH - RIGHT)
+    x = (LogScale if log else Scale)(min(xs) if log else min(0, *xs), max(xs), LEFT, WIDTH - RIGHT)
     y = Scale(max(min(ys) - pad, 0) if min(ys) >= 0 else min(ys) - pad, max(ys) + pad, HEIGHT - BOTTOM, TOP)
-    parts = axes(x, y, x_name=x_name)
+    parts = axes(x, y, x_name=x_name, x_ticks=log_ticks(x.low, x.high) if log else ())
     if mark is not None:
         parts += _vertical(x(mark[0]), mark[1])
     for line in known:
@@ -178,6 +188,14 @@ def interval_bar(value: float, low: float, high: float, *, scale: tuple[float, f
         f'<rect class="bar pale" x="{x(low):.1f}" y="7" width="{max(x(high) - x(low), 2):.1f}" height="8" rx="4"/>'
         f'<rect class="bar" x="{x(value) - 2:.1f}" y="4" width="4" height="14" rx="2"/></svg>'
     )
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between both ends: powers of ten, also 2 and 5 times these if there are few."""
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    factors = (1,) if high / low > 100 else (1, 2, 5)
+    every = [factor * 10.0**power for power in powers for factor in factors]
+    return [mark for mark in every if low <= mark <= high]
 
 
 def axes(
