@@ -23,6 +23,10 @@ from regard.serve.settings import NotReady, ServeLimits
 
 LOG = logging.getLogger("regard.serve")
 COMMAND = (sys.executable, "-P", "-m", "regard.serve.process.worker_main")  # -P: no modules of the current folder
+VARIABLES = {  # of a worker, where they are not set
+    "OMP_WAIT_POLICY": "PASSIVE",  # threads without work leave the cores to the server
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",  # it keeps 1024 products, one for each size of a batch: memory would grow
+}
 END_SECONDS = 5.0  # for a process to end after its connection was closed
 
 
@@ -68,7 +72,7 @@ class ProcessModel:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # nothing but the address is printed on stdout
                 start_new_session=True,  # Ctrl-C is for the server
-                env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},  # its threads leave the cores to the server
+                env={**VARIABLES, **os.environ},
             )
         self._messages: SimpleQueue[Any] = SimpleQueue()
         start = {"name": name, "source": source, "limits": asdict(limits), "options": options}
