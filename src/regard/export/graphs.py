@@ -7,6 +7,7 @@
 | `encoder_model` | encoder-decoder | input_ids, attention_mask | last_hidden_state |
 | `decoder_model` | its first step | input_ids, encoder_hidden_states, encoder_attention_mask | logits, present.* |
 | `decoder_with_past_model` | next steps | input_ids, encoder_attention_mask, past_key_values.* | logits, present.* |
+| `decoder_model_merged` | both, see merged_decoder.py | the inputs of both, use_cache_branch | logits, present.* |
 
 Shapes: B sequences, T tokens, P tokens of the cache, S tokens of the source.
 """

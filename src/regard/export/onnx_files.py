@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from torch import Tensor
 from regard.errors import InputError, MissingExtra, RegardError
 from regard.export.graphs import EncoderModule, Graph, graphs
 from regard.export.int8_linear import int8_layers
+from regard.export.merged_decoder import CONDITION, FIRST, MERGED, NEXT, merge_decoders
 from regard.export.padded import padded_copy
 from regard.export.quantize_onnx import quantize, quiet
 from regard.export.session import open_session
@@ -75,7 +76,8 @@ def write_onnx_files(
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     scales = smoothing_scales(network, int8_layers(network)) if int8 else {}
     files = []
-    for graph in graphs(padded_copy(network)):
+    all_graphs = graphs(padded_copy(network))
+    for graph in all_graphs:
         say(f"writing {FOLDER}/{graph.file}.onnx")
         path = folder / FOLDER / f"{graph.file}.onnx"
         trace(graph, path)
@@ -85,7 +87,29 @@ def write_onnx_files(
             target = path.with_name(f"{graph.file}{QUANTIZED}.onnx")
             quantize(path, target, scales, exclude=exclude)
             files.append(_described(graph, target, difference(graph, target), int8=True))
+    by_file = {graph.file: graph for graph in all_graphs}
+    if NEXT in by_file:
+        say(f"writing {FOLDER}/{MERGED}.onnx")
+        suffixes = ("", QUANTIZED) if int8 else ("",)
+        files += [_merge(by_file[FIRST], by_file[NEXT], folder / FOLDER, suffix) for suffix in suffixes]
     return tuple(files)
+
+
+def _merge(first: Graph, following: Graph, folder: Path, suffix: str) -> OnnxFile:
+    """Write both steps of a decoder as one file, and compare both with torch."""
+    path = folder / f"{MERGED}{suffix}.onnx"
+    merge_decoders(folder / f"{FIRST}{suffix}.onnx", folder / f"{NEXT}{suffix}.onnx", path)
+    empty = {name: value[:, :, :0] for name, value in other_inputs(following).items() if name.startswith("past")}
+    states = {name: value for name, value in other_inputs(first).items() if name not in following.inputs}
+    largest = max(
+        difference(first, path, {**empty, CONDITION: torch.tensor([False])}),
+        difference(following, path, {**states, CONDITION: torch.tensor([True])}),
+    )
+    if not suffix and not largest <= TOLERANCE:
+        raise RegardError(f"{path.name} does not compute what torch computes: a difference of {largest:.2g}.")
+    inputs = dict.fromkeys((*first.inputs, *following.inputs, CONDITION))
+    size = path.stat().st_size
+    return OnnxFile(f"{FOLDER}/{path.name}", size, tuple(inputs), first.outputs, largest, bool(suffix))
 
 
 def require_onnx() -> None:
@@ -134,15 +158,16 @@ def check_parity(graph: Graph, path: Path) -> float:
 
 
 @torch.inference_mode()
-def difference(graph: Graph, path: Path) -> float:
+def difference(graph: Graph, path: Path, more_inputs: Mapping[str, Tensor] | None = None) -> float:
     """The largest difference between the file and torch on other shapes than those it was traced with.
 
-    It is relative to the largest value of an output, where that is above 1.
+    It is relative to the largest value of an output, where that is above 1. more_inputs: those that only the file has.
     """
     session = open_session(path)
     inputs = other_inputs(graph)
     expected = graph.module(*inputs.values())
-    actual = session.run(list(graph.outputs), {name: value.numpy() for name, value in inputs.items()})
+    feed = {**inputs, **(more_inputs or {})}
+    actual = session.run(list(graph.outputs), {name: value.numpy() for name, value in feed.items()})
     return max(
         float(np.abs(ours.numpy() - theirs).max(initial=0)) / max(float(ours.abs().max()), 1.0)
         for ours, theirs in zip(expected, actual, strict=True)
