@@ -163,7 +163,7 @@ class TextClassifier(ClassifierMixin, _TextEstimator):
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         self.multilabel_ = False
         if len(self.classes_) < 2:
-            raise InputError(f"y has one class only ({self.classes_[0]!r}); there is nothing to learn.")
+            raise InputError(f'y has one class only ("{self.classes_[0]}"); there is nothing to learn.')
         return self._train(columns, [self._names()[number] for number in numbers], "class")
 
     def _names(self) -> list[str]:

@@ -33,3 +33,6 @@ def test_a_comparison_is_what_its_json_says() -> None:
     contract = {"name", "scores", "parameters", "train_seconds", "latency_ms", "texts_per_second", "bytes", "folder"}
     assert contract <= comparison.json()["models"][0].keys()
     assert {"a", "b", "metric", "difference", "low", "high", "p", "verdict"} <= comparison.json()["pairs"][0].keys()
+    shown = comparison._repr_html_()
+    assert "0.5 (0.4 to 0.6), 0 ms" in shown
+    assert "failed" in shown

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regard.metrics.confidence import Score
+from regard.display import html_summary
+from regard.metrics.confidence import Score, scores_in_words
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,13 @@ class Comparison:
     def model(self, name: str) -> ModelResult:
         """The result of a model by its name."""
         return next(model for model in self.models if model.name == name)
+
+    def _repr_html_(self) -> str:
+        scores = {
+            model.name: model.error or f"{scores_in_words(model.scores)[self.metric]}, {model.latency_ms:.3g} ms"
+            for model in self.models
+        }
+        return html_summary(f"{self.task}: {self.metric}, time of one text", {**scores, "verdict": self.verdict})
 
     def json(self) -> dict[str, Any]:
         """Every field as JSON holds it."""

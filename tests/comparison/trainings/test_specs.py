@@ -59,3 +59,8 @@ def test_an_unknown_name() -> None:
 
 def test_the_slug_is_a_folder_name() -> None:
     assert ModelSpec("org/some model", "fine-tuned").slug == "org-some-model"
+
+
+def test_names_are_separated_with_blanks() -> None:
+    with pytest.raises(InputError, match="Separate names with blanks: ngram static"):
+        model_spec("ngram,static", task="classify", labels=None)

@@ -78,6 +78,10 @@ def model_spec(name: str, *, task: str, labels: Sequence[str] | None) -> ModelSp
         return ModelSpec(name, FINE_TUNED, start=name)
     if looks_like_hub_id(name):
         return _of_model(name, name, task, labels)
+    if "," in name:
+        raise InputError(
+            f'{setting("models")}: "{name}" is not a model. Separate names with blanks: {name.replace(",", " ")}.'
+        )
     known = [*BASELINES, "minilm", *PRESETS, *PUBLISHED]
     raise InputError(
         f'{setting("models")}: "{name}" is not a model: no baseline, preset, published name, folder or hub id.'
