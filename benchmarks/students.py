@@ -7,6 +7,12 @@ of a small network are bound by launches. Each student is trained twice, the sec
 longer, so that there is a result if the machine is slower than it seemed. Everything ends before `--minutes` are over.
 If the variable OUT is a folder, it gets SET-STUDENT.zip (the two best students of each set, see packed.py) and rows.zip
 (results and rows of all).
+
+Teachers that were trained before travel as small files:
+
+    python benchmarks/packed.py pack runs/sst2 runs/agnews runs/conll --out packed         # here
+    python benchmarks/packed.py unpack packed/*.zip --out runs                             # there, 30 MB
+    python benchmarks/compress.py students DATA-FOLDER --out runs --sets sst2 agnews conll --minutes 8
 """
 
 from __future__ import annotations
