@@ -9,6 +9,7 @@ from typing import Any
 from regard.checkpoint.families import family_for
 from regard.checkpoint.family import Family
 from regard.checkpoint.folder import Checkpoint
+from regard.errors import pluralize
 from regard.metrics.calibration import Calibration
 from regard.metrics.report import ClassificationReport
 from regard.report.row_facts import RowFacts
@@ -77,6 +78,17 @@ class RunFacts:
             return None
         name = max(classes, key=lambda one: classes[one].support)
         return name, classes[name].support / rows
+
+
+def scored_rows(run: Mapping[str, Any]) -> str:
+    """The rows that the scores are from, such as "200 validation rows split off from the training data"."""
+    rows = f"{run['data']['dev_rows']:,}"
+    folds = run.get("cross_validation")
+    if folds is not None:
+        others = pluralize(len(folds["folds"]) - 1, "fold")
+        return f"{rows} rows by cross-validation: each by a model that was trained on the other {others}"
+    source = "split off from the training data" if run["data"]["dev_split_off"] else "from data of their own"
+    return f"{rows} validation rows {source}"
 
 
 def model_title(family: Family, task: type[Task], start: str, *, pretrained: bool) -> str:

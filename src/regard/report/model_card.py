@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.checkpoint.family import Family
 from regard.checkpoint.published import PUBLISHED
-from regard.report.facts import RunFacts
+from regard.report.facts import RunFacts, scored_rows
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 
@@ -175,9 +175,8 @@ def _new_heads(run: Mapping[str, Any]) -> list[str]:
 def _scores(run: Mapping[str, Any]) -> list[str]:
     if not run["scores"]:
         return ["It was not scored: there were no validation rows.", ""]
-    source = "split off from the training data" if run["data"]["dev_split_off"] else "separate data"
     lines = [
-        f"## Scores on {run['data']['dev_rows']:,} validation rows ({source})",
+        f"## Scores on {scored_rows(run)}",
         "",
         "| score | value | 95 % interval |",
     ]

@@ -24,7 +24,7 @@ from regard.report.elements import (
     table,
     tile,
 )
-from regard.report.facts import RunFacts
+from regard.report.facts import RunFacts, scored_rows
 from regard.report.plots import Line, coverage_plot, line_plot, reliability, scatter
 
 OPEN_EXAMPLES = 6  # shown at once; the rest after a click
@@ -73,7 +73,9 @@ def _tiles(facts: RunFacts) -> str:
         tiles.append(tile(f"{main['value']:.3f}", interval.replace("_", " "), main=True))
     tiles.append(tile(f"{run['data']['train_rows']:,}", "training rows"))
     if run["scores"]:
-        tiles.append(tile(f"{run['data']['dev_rows']:,}", "validation rows"))
+        tiles.append(
+            tile(f"{run['data']['dev_rows']:,}", "rows scored" if "cross_validation" in run else "validation rows")
+        )
     if facts.calibration is not None:
         tiles.append(tile(f"{facts.calibration.error:.3f}", "calibration error"))
     tiles.append(tile(_count(facts.parameters), "parameters"))
@@ -94,7 +96,6 @@ def _scores(facts: RunFacts) -> str:
     run = facts.run
     if not run["scores"]:
         return card("Scores", "<p>There were no validation rows, so there are no scores.</p>", name="scores")
-    source = "split off from the training data" if run["data"]["dev_split_off"] else "from data of their own"
     rows = [((name.replace("_", " "),), Score(**score)) for name, score in run["scores"].items()]
     content = score_table(["score"], rows)
     content += "".join(
@@ -111,7 +112,7 @@ def _scores(facts: RunFacts) -> str:
             '<p class="faint small">These are the scores of a network that was trained without the validation rows. '
             f"The one in the folder was then trained on all {refit['rows']:,} rows.</p>"
         )
-    return card("Scores", content, note=f"On {run['data']['dev_rows']:,} validation rows {source}.", name="scores")
+    return card("Scores", content, note=f"On {scored_rows(run)}.", name="scores")
 
 
 def _curves(facts: RunFacts) -> list[str]:

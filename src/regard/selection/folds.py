@@ -21,7 +21,8 @@ from regard.errors import InputError, setting
 from regard.metrics.confidence import Score, scores_in_words
 from regard.metrics.meter import Meter
 from regard.progress import OnProgress, Progress
-from regard.selection.run_notes import add_to_run, final_begun, mark_final
+from regard.selection.fold_report import add_fold_scores
+from regard.selection.run_notes import final_begun, mark_final
 from regard.tasks import task_class
 from regard.training.load_data import LabeledData, Where, fingerprint, load_data
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -97,8 +98,7 @@ def cross_validate(
     options: dict[str, Any] = {"start": start, "preset": preset, "resume": resume, "overwrite": overwrite}
     final = train(labeled, out=folder, progress=training, **options, **fixed)
     scores = meter.scores()
-    values = {"folds": fold_scores, "scores": {name: asdict(score) for name, score in scores.items()}}
-    add_to_run(folder, "cross_validation", values)
+    add_fold_scores(folder, meter, fold_scores)
     shutil.rmtree(work)
     return CrossValidation(
         task=final.task,
