@@ -65,3 +65,6 @@ def test_explanations_are_those_of_explain() -> None:
     assert (result["truncated"], result["windows"]) == (False, 1)
     with pytest.raises(InputError, match="not known"):
         answer("bert", "explain", TEXTS[0], method="guess")
+    for texts in ([], [*TEXTS[:2], TEXTS[0]]):
+        with pytest.raises(InputError, match=f"input 0 has {len(texts)} texts, expected one or two"):
+            answer("bert", "explain", texts)  # type: ignore[arg-type]  # as a request can have it

@@ -100,7 +100,7 @@ class ExplainOperation(TextByTextOperation):
 
     def _prepared(self, number: int, item: Item) -> Prepared:
         texts = [item] if isinstance(item, str) else list(item)
-        if len(texts) > 2:
+        if len(texts) not in (1, 2):
             raise InputError(f"input {number} has {len(texts)} texts, expected one or two.")
         tokens = sum(super(ExplainOperation, self)._prepared(number, text).lengths[0] for text in texts)
         return Prepared((EXPLAIN_RUNS * tokens,), texts)
