@@ -34,6 +34,14 @@ def test_a_model_that_has_seen_the_test_rows(two_classes: Path, tmp_path: Path) 
     check_unseen(load_compared_data(two_classes, test=_half(two_classes, tmp_path, 1)), _trained_on_half(tmp_path))
 
 
+def test_a_few_test_rows_are_enough_to_know(two_classes: Path, tmp_path: Path) -> None:
+    """Rows that are too few to be divided for a training are no error here."""
+    _half(two_classes, tmp_path, 0)
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join((tmp_path / "half-0.csv").read_text().splitlines()[:4]) + "\n", encoding="utf-8")
+    check_unseen(load_compared_data(two_classes, test=few), _trained_on_half(tmp_path))
+
+
 def _half(data: Path, folder: Path, part: int) -> Path:
     head, *rows = data.read_text(encoding="utf-8").splitlines()
     path = folder / f"half-{part}.csv"

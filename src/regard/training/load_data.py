@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -223,8 +224,10 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
 
 def default_split_hashes(records: list[Record]) -> set[str]:
     """The hashes in run.json of trainings on these records, with the default validation rows and with none."""
-    train, dev = _split_off(records, default_dev_fraction(len(records)), 0)
-    return {fingerprint(records, []), fingerprint(train, dev)}
+    hashes = {fingerprint(records, [])}
+    with contextlib.suppress(InputError):  # too few records to divide: no training has done so
+        hashes.add(fingerprint(*_split_off(records, default_dev_fraction(len(records)), 0)))
+    return hashes
 
 
 def fingerprint(train: list[Record], dev: list[Record]) -> str:
