@@ -52,7 +52,8 @@ from regard.data.records import ClassifyRecord, Record, TagRecord
 from regard.predict.load import load
 from regard.predict.model_task import task_for
 
-MORE = {"classify": 120_000, "tag": 40_000}  # rows of each kind that the teacher labels
+VARIANTS = {"classify": 60_000, "tag": 40_000}  # rows that the teacher labels, at most: variants of training rows
+OTHERS = {"classify": 120_000, "tag": 60_000}  # texts of another set
 OUT = Path(os.environ["OUT"]) if os.environ.get("OUT") else None
 END_SECONDS = 45  # for scoring and packing
 CONTEXT = multiprocessing.get_context("fork")  # rows are read once
@@ -67,19 +68,22 @@ class Plan:
     lr: float = 3e-4
     batch_size: int = 256
     context: int | None = None  # tokens around a sentence to tag; as the teacher if None
+    relations: bool = False  # between the teacher's values; without them, steps are recorded as CUDA graphs
 
 
-CLASSIFY = (
-    Plan("4x192", Shape(4, 192, 768)),
-    Plan("3x256", Shape(3, 256, 768), 2.5e-4),
-    Plan("static", None),
-    Plan("ngram", None),
-)
-TAG = (
-    Plan("4x256", Shape(4, 256, 768), 3e-4, 128, context=0),
-    Plan("4x256-context", Shape(4, 256, 768), 3e-4, 64),
-)
-PLANS = {"sst2": CLASSIFY, "agnews": CLASSIFY, "conll": TAG}
+BASELINES = (Plan("static", None), Plan("ngram", None))
+PLANS = {
+    "sst2": (
+        Plan("4x192", Shape(4, 192, 768)),
+        Plan("4x192-relations", Shape(4, 192, 768), relations=True),
+        Plan("3x256", Shape(3, 256, 768), 2.5e-4),
+    ),
+    "agnews": (Plan("4x192", Shape(4, 192, 768)), Plan("3x256", Shape(3, 256, 768), 2.5e-4), *BASELINES),
+    "conll": (
+        Plan("4x256", Shape(4, 256, 768), 3e-4, 128, context=0),
+        Plan("4x256-context", Shape(4, 256, 768), 3e-4, 64),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -212,11 +216,11 @@ def _open_teacher(job: Job) -> Teacher:
 
 def _unlabeled(job: Job, teacher: Teacher) -> Iterator[Record]:
     """Variants of the training rows, and texts of another set of the same kind: reviews, news."""
-    limit = MORE[job.rows.labeled.task] if job.options.rows is None else job.options.rows
+    task, small = job.rows.labeled.task, job.options.rows
     train = job.rows.labeled.train
     neighbors = word_neighbors(teacher.model, (word.lower() for word in words_of(train)))
-    yield from variants(train, count=min(limit, 2 * len(train)), neighbors=neighbors)
-    yield from islice(_other_texts(job), limit)
+    yield from variants(train, count=min(small or VARIANTS[task], 2 * len(train)), neighbors=neighbors)
+    yield from islice(_other_texts(job), small or OTHERS[task])
 
 
 def _other_texts(job: Job) -> Iterator[Record]:
@@ -256,14 +260,15 @@ def _student(job: Job, plan: Plan) -> None:
     limit = max_vocabulary(plan.shape, config)
     spec = CandidateSpec(plan.name, "student", "student", shape=plan.shape, trim=True, max_tokens=limit)
     again = replace(spec, name=f"{plan.name}-again")
-    _make(job, Workshop(teacher, data, {**settings, "lr": plan.lr}), spec, 0.3)
+    workshop = Workshop(teacher, data, {**settings, "lr": plan.lr}, relations=plan.relations)
+    _make(job, workshop, spec, 0.3)
     shutil.copytree(job.work.model(spec), job.work.folder(again.slug) / "start")
     if job.options.rows is None:  # as many steps as the time is enough for, by the speed of the first training
         done = json.loads((job.work.model(spec) / "run.json").read_text())["done"]
         left = job.until - END_SECONDS - time.monotonic()
         settings["steps"] = max(int(0.8 * left * done["steps"] / done["seconds"]), 100)
         del settings["epochs"]
-    _make(job, Workshop(teacher, data, {**settings, "lr": 0.6 * plan.lr}), again, 0.9)
+    _make(job, replace(workshop, settings={**settings, "lr": 0.6 * plan.lr}), again, 0.9)
 
 
 def _make(job: Job, workshop: Workshop, spec: CandidateSpec, part: float) -> None:

@@ -13,6 +13,7 @@ from regard.comparison.words import (
     number,
     points,
     rounded,
+    too_many_pairs_sentence,
 )
 from regard.metrics.confidence import Score
 
@@ -33,8 +34,16 @@ def test_cannot_tell() -> None:
     assert cannot_tell_sentence("a", "b", 500, 1934) == (
         "a and b cannot be told apart with 500 rows: about 1,900 would be needed"
     )
-    assert cannot_tell_sentence("a", "b", 500, None).endswith("too close for any number of rows")
+    assert cannot_tell_sentence("a", "b", 500, None).endswith("more rows would not help, since seeds differ as much")
+    assert cannot_tell_sentence("a", "b", 500, None, are_equal=True).endswith("their scores are equal")
     assert cannot_tell_sentence("a", "b", 500, 400).endswith("often shown with as many")
+
+
+def test_a_difference_that_the_number_of_pairs_makes_unsure() -> None:
+    assert too_many_pairs_sentence("a", "b", "accuracy", Score(-0.072, -0.106, -0.037), 10, 0.0518) == (
+        "a and b cannot be told apart when 10 pairs are tested at once: 7.2 points (3.7 to 10.6), p 0.052 after the "
+        "correction; more seeds or fewer models would help"
+    )
 
 
 @pytest.mark.parametrize(("metric", "close", "far"), [("f1", 0.892, 0.88), ("bleu", 29.5, 28.0), ("mse", 0.905, 0.95)])

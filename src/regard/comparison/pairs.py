@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.comparison.result import PairResult
-from regard.comparison.words import better_sentence, cannot_tell_sentence
+from regard.comparison.words import better_sentence, cannot_tell_sentence, too_many_pairs_sentence
 from regard.errors import pluralize
 from regard.metrics.confidence import Score, wilson
 from regard.metrics.paired.resample import RESAMPLES, bootstrap_scores, expanded_interval
@@ -112,8 +112,10 @@ def _pair(
     elif p_holm <= ALPHA and excludes_zero:
         better = a if (difference.value > 0) == higher else b
         verdict = better_sentence(better, b if better == a else a, metric, difference)
+    elif test.p <= ALPHA and excludes_zero:
+        verdict = too_many_pairs_sentence(a, b, metric, difference, pairs, p_holm)
     else:
-        verdict = cannot_tell_sentence(a, b, test.rows, needed)
+        verdict = cannot_tell_sentence(a, b, test.rows, needed, are_equal=difference.value == 0)
     return PairResult(
         a=a,
         b=b,

@@ -45,17 +45,35 @@ def is_close(metric: str, value: float, best: float) -> bool:
 
 def better_sentence(better: str, worse: str, metric: str, difference: Score) -> str:
     """Such as "minilm beats ngram by 2.1 points (1.3 to 2.9)"."""
+    size, interval = _size(metric, difference)
+    return f"{better} beats {worse} by {size} ({interval})"
+
+
+def _size(metric: str, difference: Score) -> tuple[str, str]:
+    """A difference without its sign, and its interval."""
     low, high = sorted((abs(difference.low), abs(difference.high)))
     digits = 1 if number(metric, low) != number(metric, high) else 2
     interval = f"{number(metric, low, digits=digits)} to {number(metric, high, digits=digits)}"
-    return f"{better} beats {worse} by {points(metric, abs(difference.value), digits=digits)} ({interval})"
+    return points(metric, abs(difference.value), digits=digits), interval
 
 
-def cannot_tell_sentence(first: str, second: str, rows: int, rows_needed: int | None) -> str:
+def too_many_pairs_sentence(first: str, second: str, metric: str, difference: Score, pairs: int, p_holm: float) -> str:
+    """For a difference whose interval excludes 0, but not surely enough for the number of pairs that are tested."""
+    size, interval = _size(metric, difference)
+    return (
+        f"{first} and {second} cannot be told apart when {pairs} pairs are tested at once: {size} ({interval}), "
+        f"p {p_holm:.2g} after the correction; more seeds or fewer models would help"
+    )
+
+
+def cannot_tell_sentence(
+    first: str, second: str, rows: int, rows_needed: int | None, *, are_equal: bool = False
+) -> str:
     """Such as "a and b cannot be told apart with 500 rows: about 1,900 would be needed"."""
     start = f"{first} and {second} cannot be told apart with {pluralize(rows, 'row')}"
     if rows_needed is None:
-        return f"{start}: their scores are too close for any number of rows"
+        reason = "their scores are equal" if are_equal else "more rows would not help, since seeds differ as much"
+        return f"{start}: {reason}"
     if rows_needed <= rows:
         return f"{start}, although a difference of this size is often shown with as many"
     return f"{start}: about {rounded(rows_needed):,} would be needed"

@@ -79,6 +79,7 @@ class Workshop:
     importance: Importance | None = None
     seconds: dict[str, float] = field(default_factory=dict)  # duration of trainings
     more_rows: Callable[[], None] | None = None  # adds rows to `data`, called once before the first training
+    relations: bool | None = None  # if narrower students learn the relations between values; None: unless fitted
 
     @property
     def teacher_folder(self) -> Path:
@@ -203,10 +204,12 @@ class Workshop:
 
     def _distillation(self, layers: dict[int, int], *, same_width: bool) -> Distillation:
         network = self.teacher.model.network
+        relations = self.relations if self.relations is not None else not can_fit(self.teacher.model.config)
+        learns_layers = bool(layers) and (same_width or relations)
         return Distillation(
             self.teacher.soft_targets,
             identity=self.teacher.identity,
-            network=network if isinstance(network, Transformer) and layers else None,
+            network=network if isinstance(network, Transformer) and learns_layers else None,
             layers=layers,
             hidden_weight=1.0 if same_width else 0.0,
             relation_weight=0.0 if same_width else 1.0,
@@ -298,7 +301,7 @@ def max_vocabulary(shape: Shape, config: ModelConfig) -> int:
     """The size of a vocabulary with which a small student has at most `SMALL` parameters."""
     blocks = shape.layers * shape.width * (4 * shape.width + 2 * shape.ffn_width + 13)
     places = config.max_tokens or 0
-    return max((SMALL - blocks) // shape.width - places - shape.width, FEWEST_TOKENS)
+    return max((SMALL - blocks) // shape.width - places - shape.width - OTHER_ROWS, FEWEST_TOKENS)
 
 
 def _with_int8(candidate: CandidateSpec) -> list[CandidateSpec]:
@@ -322,6 +325,7 @@ def check_methods(names: Sequence[str]) -> None:
 
 SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000
+OTHER_ROWS = 16  # as wide as the network: norms, segments and the output layer
 ANY_TOKENIZER = ("classify", "pair", "tag")  # tasks whose students may cut words in other places than the teacher
 RECURRENT_WIDTH = 192  # of each direction
 RECURRENT_LR = 2e-3

@@ -97,7 +97,9 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         prefer_last=inputs.model.pretrained and decays,
     )
     if inputs.distillation is not None:
-        job = replace(job, distillation=inputs.distillation, record=False, compile="no")  # its hooks need plain steps
+        job = replace(job, distillation=inputs.distillation)
+        if not (inputs.distillation.fits_recorded_steps and inputs.task.predicts_classes):
+            job = replace(job, record=False, compile="no")
     if inputs.fitted:
         job = replace(job, steps=0)
     return with_validation(job, inputs.validation)

@@ -62,6 +62,11 @@ class Distillation:
     relation_weight: float = 0.0
     token_ids: Tensor | None = None  # the teacher's id of each id of the student, where they differ
 
+    @property
+    def fits_recorded_steps(self) -> bool:
+        """Whether steps can be recorded as CUDA graphs: the hooks on the teacher's layers need plain steps."""
+        return self.network is None
+
 
 def distillation_loss(task: Task, output: Output, inputs: Inputs, distillation: Distillation) -> Loss:
     """The loss of the labels and of the soft targets of a batch."""
