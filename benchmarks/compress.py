@@ -1,6 +1,7 @@
 """int8, ONNX and small students, regard and its peers in one run (issue "the smallest model that keeps the score").
 
     python benchmarks/compress.py speed                                # one text and batches, two cores, 2 minutes
+    python benchmarks/compress.py tuned --out runs                     # the same for fine-tuned models, 5 minutes
     python benchmarks/compress.py embed                                # beside sentence-transformers, 3 minutes
     python benchmarks/compress.py parity                               # ONNX files of every family and head, 5 minutes
     python benchmarks/compress.py teachers DATA-FOLDER --out runs      # fine-tune minilm, on a GPU, 4 minutes
@@ -125,12 +126,46 @@ def speed(options: argparse.Namespace) -> None:
     from transformers import AutoModel
 
     peer = AutoModel.from_pretrained(minilm_folder()).eval()
-    networks = engines()
+    calls = {name: network.read for name, network in engines().items()}
+    for case, ms in beside_transformers(peer, calls, options).items():
+        keep_times("speed", case, ms, options)
+
+
+def tuned(options: argparse.Namespace) -> None:
+    """The same with the fine-tuned models in --out and their heads; a classifier needs the first token alone."""
+    import transformers
+
+    for name in options.sets:
+        folder = options.out / name
+        architecture = json.loads((folder / "config.json").read_text())["architectures"][0]
+        peer = getattr(transformers, architecture).from_pretrained(folder).eval()
+        at = torch.zeros(0, dtype=torch.int64) if "SequenceClassification" in architecture else None
+        networks = {
+            f"regard {shown}": regard.load(folder, device="cpu", engine=engine).inference_network
+            for shown, engine in (("fp32", "torch"), ("int8", "int8"))
+        }
+        calls = {key: partial(network.__call__, at=at) for key, network in networks.items()}
+        for case, ms in beside_transformers(peer, calls, options).items():
+            keep_times("tuned", case, ms, options, set=name)
+
+
+def keep_times(stage: str, case: str, ms: dict[str, float], options: argparse.Namespace, **values: Any) -> None:
+    ratios = {key: round(next(iter(ms.values())) / value, 2) for key, value in ms.items()}
+    shown = {key: round(value, 2) for key, value in ms.items()}
+    clock = "CPU" if options.cpu_time else "wall"
+    keep(stage=stage, **values, case=case, clock=clock, ms=shown, times_as_fast=ratios)
+
+
+def beside_transformers(
+    peer: Callable[..., object], calls: dict[str, Callable[[Ragged], object]], options: argparse.Namespace
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of each case: of transformers, then of the calls."""
     rng = random.Random(0)
     cases = {f"one text of {length} tokens": [length] for length in (24, 128)}
     if not options.cpu_time:
         cases |= {f"64 texts, mean {mean}": lengths(64, mean, rng=rng) for mean in (24, 128)}
     clock = time.process_time if options.cpu_time else time.perf_counter
+    results = {}
     for name, sizes in cases.items():
         rows = [[101, *(rng.randrange(1000, 29000) for _ in range(size - 2)), 102] for size in sizes]
         batch = Ragged.of(rows)
@@ -139,22 +174,14 @@ def speed(options: argparse.Namespace) -> None:
         for number, row in enumerate(rows):
             padded[number, : len(row)] = torch.tensor(row)
             mask[number, : len(row)] = 1
-
-        def run_peer(padded: torch.Tensor = padded, mask: torch.Tensor = mask) -> object:
-            return peer(input_ids=padded, attention_mask=mask)
-
-        calls: dict[str, Callable[[], object]] = {"transformers fp32": run_peer}
-        calls |= {key: partial(network.read, batch) for key, network in networks.items()}
+        every = [
+            partial(peer, input_ids=padded, attention_mask=mask),
+            *(partial(call, batch) for call in calls.values()),
+        ]
         with torch.inference_mode():
-            times = (
-                in_blocks(list(calls.values()), clock)
-                if len(rows) == 1
-                else median_times(*calls.values(), rounds=5, warm=2)
-            )
-        found = dict(zip(calls, (round(value, 2) for value in times), strict=True))
-        ratios = {key: round(times[0] / value, 2) for key, value in zip(calls, times, strict=True)}
-        clock_name = "CPU" if options.cpu_time else "wall"
-        keep(stage="speed", case=name, clock=clock_name, ms=found, times_as_fast=ratios)
+            times = in_blocks(every, clock) if len(rows) == 1 else median_times(*every, rounds=5, warm=2)
+        results[name] = dict(zip(("transformers fp32", *calls), times, strict=True))
+    return results
 
 
 def in_blocks(
@@ -481,6 +508,7 @@ def _repetition(
 
 STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "speed": speed,
+    "tuned": tuned,
     "embed": embed,
     "parity": parity,
     "teachers": teachers,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.predict.models import TINY, random_checkpoint
+from torch.testing import assert_close
 
 from regard.export.encoder_graph import MAX_LARGE_UNITS, encoder_graph, fits_encoder_graph
 from regard.export.int8_encoder import Int8Encoder
@@ -78,6 +79,23 @@ def test_norms_before_the_parts_of_a_block() -> None:
     network = Transformer(config, heads={}).eval()
     assert similarity(network, exclude=list(int8_layers(network))) > 1 - 1e-6
     assert similarity(network) > 0.99
+    assert_first_tokens(network)
+
+
+def test_the_last_block_can_compute_the_first_token_alone(network: Transformer) -> None:
+    assert_first_tokens(network)
+
+
+def assert_first_tokens(network: Transformer) -> None:
+    batch = Ragged.of(ROWS, segments=SEGMENTS if network.config.segments > 1 else None)
+    one = Ragged.of(ROWS[:1], segments=SEGMENTS[:1] if network.config.segments > 1 else None)
+    for exclude in (list(int8_layers(network)), []):
+        opened = Int8Encoder(network, encoder_graph(network, exclude=exclude).SerializeToString())
+        for rows in (batch, one):
+            all_ND, first_BD = opened.run_session(rows), opened.run_session(rows, first=True)
+            assert first_BD.shape == (len(rows), network.config.width)
+            # rounding depends on the largest number of the tokens that are computed
+            assert_close(first_BD, all_ND[rows.first()], atol=1e-5 if exclude else 0.15, rtol=0)
 
 
 def test_units_with_large_numbers_stay_in_fp32() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.predict.models import random_checkpoint
 
 from regard.errors import InputError, RegardError
 from regard.export import int8_encoder
+from regard.export.encoder_graph import QUERIES
 from regard.export.int8_encoder import Int8Encoder, check_int8_encoder, open_int8_encoder
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -95,3 +97,27 @@ def test_wrong_results_and_long_texts_are_errors(network: Transformer, monkeypat
     assert limit is not None
     with pytest.raises(InputError, match=f"at most {limit}"):
         opened.read(Ragged.of([[5] * (limit + 1)]))
+
+
+@torch.inference_mode()
+def test_a_classifier_computes_the_first_tokens_alone(network: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    classifier = Transformer(network.config, heads={"sequence": 3}).eval()
+    opened = open_int8_encoder(classifier)
+    asked: list[int] = []
+    feed = opened.feed
+
+    def noting(*args: Any, first: bool) -> dict[str, Any]:
+        values = feed(*args, first=first)
+        asked.extend(values[QUERIES].tolist())
+        return values
+
+    monkeypatch.setattr(opened, "feed", noting)
+    batch = Ragged.of([[3, 5, 9, 11, 8], [7, 2], [4, 4]])
+    at = torch.zeros(0, dtype=torch.int64)
+    expected, alone, whole = classifier(batch, at=at), opened(batch, at=at), opened(batch)
+    assert asked[:2] == [1, 1]  # one call for each length
+    assert sorted(asked[2:]) == [2, 5]
+    assert alone.hidden.shape == (0, network.config.width)
+    assert torch.allclose(alone.logits, whole.logits, atol=0.02)
+    assert torch.allclose(alone.logits, expected.logits, atol=0.05)

@@ -11,6 +11,7 @@ It is made from the weights in a second, without tracing. In plain terms, it dif
 4. One or two units of a feed-forward part have numbers 10 times as large as all others. They are computed in fp32, so
    that they do not cost the others precision.
 5. GELU is the formula with tanh, in fp16 where the CPU has instructions for it.
+6. The last block computes only as many tokens as are asked for, from the first on: one for a classifier, all else.
 
 Attention, norms and sums are in fp32. Shapes: B sequences of T tokens, D width, I numbers in, O numbers out.
 """
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
     import onnx
 
 INPUT, OUTPUT = "embeddings", "last_hidden_state"
+QUERIES = "queries"  # the input with the number of tokens to compute
 OPSETS = {"Attention": 23, "MultiHeadAttention": 20}  # by the operation that computes attention
 OPERATIONS = ("DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MultiHeadAttention", "FastGelu")  # of ONNX Runtime
 LEVELS, REDUCED_LEVELS = 127, 63  # largest integer of a weight; without VNNI
 MAX_LARGE_UNITS = 8  # units of a feed-forward part in fp32 at most
 LARGE = 2.5  # times as large as the largest of the other units
 TINY = 1e-12
-FP32, FP16 = 1, 10  # types of ONNX
+FP32, INT64, FP16 = 1, 7, 10  # types of ONNX
 
 Floats = npt.NDArray[np.float32]
 
@@ -79,7 +81,7 @@ def encoder_graph(
     fp16: bool = False,
     attention: str = "Attention",
 ) -> onnx.ModelProto:
-    """The graph of a network that fits: sums of embeddings (B, T, E) in, hidden states (B, T, D) out.
+    """The graph of a network that fits: sums of embeddings (B, T, E) in, hidden states (B, `QUERIES`, D) out.
 
     exclude: names of layers (see `int8_layers`) that stay in fp32. fp16: whether the CPU computes GELU faster in fp16.
     attention: the operation that computes it; versions of ONNX Runtime before 1.24 only have "MultiHeadAttention".
@@ -101,7 +103,7 @@ class _Builder:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, npt.NDArray[Any]] = {}
         self.names: dict[tuple[str, bytes], str] = {}  # of constants, by their content: layers may share weights
-        self.eps = network.config.eps
+        self.in_last_block = False
 
     def model(self) -> onnx.ModelProto:
         from onnx import helper, numpy_helper
@@ -112,6 +114,7 @@ class _Builder:
         value = self.embeddings()
         for i in range(stack.depth):
             index = stack.layer_index(i)
+            self.in_last_block = i == stack.depth - 1
             value = self.block(cast("Block", stack.layers[index]), f"encoder.layers.{index}", value)
         if isinstance(stack.norm, nn.LayerNorm):
             value = self.norm(self.exact(value), stack.norm)
@@ -122,8 +125,11 @@ class _Builder:
         graph = helper.make_graph(
             self.nodes,
             "encoder",
-            [helper.make_tensor_value_info(INPUT, FP32, [*sides, embedding_width])],
-            [helper.make_tensor_value_info(OUTPUT, FP32, [*sides, width])],
+            [
+                helper.make_tensor_value_info(INPUT, FP32, [*sides, embedding_width]),
+                helper.make_tensor_value_info(QUERIES, INT64, [1]),
+            ],
+            [helper.make_tensor_value_info(OUTPUT, FP32, [sides[0], QUERIES, width])],
             [numpy_helper.from_array(constant, name) for name, constant in self.constants.items()],
         )
         opsets = [helper.make_opsetid("", OPSETS[self.attention_operation]), helper.make_opsetid(MICROSOFT, 1)]
@@ -151,15 +157,25 @@ class _Builder:
         """The norm and the projection of the sums of embeddings."""
         assert self.network.encoder is not None
         embeddings = self.network.encoder.embeddings
-        length = self.add("Shape", INPUT, start=1, end=2)
-        self.ones = self.add("ConstantOfShape", length, value=_scalar(1.0))
-        self.zeros = self.add("ConstantOfShape", length, value=_scalar(0.0))
+        self.set_length(self.add("Shape", INPUT, start=1, end=2))
         value = _plain(INPUT, self.network.config.embedding_width or self.network.config.width)
         if isinstance(embeddings.norm, nn.LayerNorm):
             value = self.norm(INPUT, embeddings.norm)
         if isinstance(embeddings.projection, nn.Linear):
             return self.plain(self.fp32_product(value, *_weights(embeddings.projection)))
         return value
+
+    def set_length(self, length: str) -> None:
+        """The number of tokens of the norms that follow."""
+        self.ones = self.add("ConstantOfShape", length, value=_scalar(1.0))
+        self.zeros = self.add("ConstantOfShape", length, value=_scalar(0.0))
+
+    def queries(self, tensor: str) -> str:
+        """The tokens of (B, T, ...) that the rest of the block computes."""
+        if not self.in_last_block:
+            return tensor
+        start, axis = (self.constant(np.array([number])) for number in (0, 1))
+        return cast("str", self.add("Slice", tensor, start, QUERIES, axis))
 
     def block(self, block: Block, name: str, x: Affine) -> Affine:
         """A block, with its norms before or after its parts."""
@@ -190,7 +206,9 @@ class _Builder:
         weight_OI, bias_O = _weights(layer.out)
         mixed_value = Affine(mixed, scale_I, np.zeros_like(scale_I))
         product = self.products(mixed_value, out, weight_OI, bias_O + residual.bias_D)[0]
-        return cast("str", self.add("Add", product, self.scaled(residual.tensor, residual.weight_D)))
+        if self.in_last_block:
+            self.set_length(QUERIES)
+        return cast("str", self.add("Add", product, self.scaled(self.queries(residual.tensor), residual.weight_D)))
 
     def feed_forward(self, block: Block, name: str, x: Affine, residual: Affine) -> str:
         """The output of the feed-forward part plus the residual."""
@@ -229,10 +247,13 @@ class _Builder:
         )
 
     def products(self, x: Affine, layer: str, weight_OI: Floats, bias_O: Floats, *, parts: int = 1) -> list[str]:
-        """The outputs of a linear layer, in equal parts."""
+        """The outputs of a linear layer, in equal parts; the first of several is for the queries only."""
         if layer in self.exclude or layer not in self.largest:
             whole = self.fp32_product(x, weight_OI, bias_O)
-            return [whole] if parts == 1 else self.add("Split", whole, outputs=parts, axis=2, num_outputs=parts)
+            if parts == 1:
+                return [whole]
+            first, *others = self.add("Split", whole, outputs=parts, axis=2, num_outputs=parts)
+            return [self.queries(first), *others]
         scale_I = np.ones_like(x.weight_D) if layer.endswith(".down") else self.scale(layer)
         bias_O = bias_O + weight_OI @ x.bias_D
         source = self.scaled(x.tensor, x.weight_D / scale_I)
@@ -242,9 +263,10 @@ class _Builder:
             return [self.add("DynamicQuantizeMatMul", source, *constants[:2], "", constants[2])]
         quantized, scale, zero = self.add("DynamicQuantizeLinear", source, outputs=3)
         results = []
-        for rows in np.split(np.arange(len(bias_O)), parts):
+        sources = [self.queries(quantized), *[quantized] * (parts - 1)]
+        for part, rows in zip(sources, np.split(np.arange(len(bias_O)), parts), strict=True):
             constants = [self.constant(value[rows].T) for value in (integers_OI, row_scale_O, bias_O)]
-            inputs = (quantized, constants[0], scale, constants[1], zero, "", constants[2])
+            inputs = (part, constants[0], scale, constants[1], zero, "", constants[2])
             results.append(self.add("MatMulIntegerToFloat", *inputs))
         return results
 

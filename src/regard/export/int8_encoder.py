@@ -26,14 +26,14 @@ from regard._version import __version__
 from regard.data.atomic import atomic_path
 from regard.device import cpu_features, has_fp16_vectors
 from regard.errors import RegardError
-from regard.export.encoder_graph import INPUT, encoder_graph, fits_encoder_graph
+from regard.export.encoder_graph import INPUT, QUERIES, encoder_graph, fits_encoder_graph
 from regard.export.session import Integers, OnnxTransformer, open_session
 from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 from regard.user_cache import user_cache
 
-VERSION = 1  # of the graphs in the cache
+VERSION = 2  # of the graphs in the cache
 MAX_FILES = 16  # files in the cache; those that were not used for the longest time are removed
 SUFFIX = ".onnx"
 FEW_BYTES = 1 << 20  # a smaller graph is made faster than it is found
@@ -44,6 +44,8 @@ NEW_ATTENTION = (1, 24)  # version of ONNX Runtime that has the operation "Atten
 
 class Int8Encoder(OnnxTransformer):
     """An encoder whose blocks run in int8. Embeddings are looked up here, heads run in torch."""
+
+    can_skip_tokens = True
 
     def __init__(self, network: Transformer, graph: Path | bytes) -> None:
         super().__init__(network, open_session(graph))
@@ -65,7 +67,7 @@ class Int8Encoder(OnnxTransformer):
         tensors = {id(tensor): tensor.nbytes for module in modules for tensor in module.parameters()}
         return self.graph_bytes + sum(tensors.values())
 
-    def feed(self, ids_BT: Integers, segments_BT: Integers | None) -> dict[str, npt.NDArray[Any]]:
+    def feed(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> dict[str, npt.NDArray[Any]]:
         x_BTE = self.tokens_VE[ids_BT]
         if self.scale != 1.0:
             x_BTE *= self.scale
@@ -73,7 +75,7 @@ class Int8Encoder(OnnxTransformer):
             x_BTE += self.positions_PE[: ids_BT.shape[1]]
         if self.segments_SE is not None:
             x_BTE += self.segments_SE[0] if segments_BT is None else self.segments_SE[segments_BT]
-        return {INPUT: x_BTE}
+        return {INPUT: x_BTE, QUERIES: np.array([1 if first else ids_BT.shape[1]])}
 
 
 def _array(tensor: Tensor) -> npt.NDArray[np.float32]:

@@ -77,6 +77,8 @@ class OnnxTransformer(Transformer):
     What the file does not hold runs in torch: other layers than the last, hooks and mask functions.
     """
 
+    can_skip_tokens = False  # whether the last layer can compute the first token of each text alone
+
     def __init__(self, network: Transformer, session: onnxruntime.InferenceSession) -> None:
         nn.Module.__init__(self)
         self.config = network.config
@@ -102,35 +104,44 @@ class OnnxTransformer(Transformer):
     ) -> Output:
         if target is not None or mask is not None or self.has_hooks():
             return super().forward(batch, target, at=at, mask=mask)
+        if at is not None and not len(at) and self.can_skip_tokens and self.reads_first_tokens:
+            return self.apply_heads(self.run_session(batch, first=True), batch, at=at, needed=at)
         return self.apply_heads(self.run_session(batch), batch, at=at, needed=None)
+
+    @property
+    def reads_first_tokens(self) -> bool:
+        """Whether the head of whole sequences reads nothing but the first token of each."""
+        return "pooled" in self.heads and self.heads["pooled"].pooling == "first"
 
     def has_hooks(self) -> bool:
         """Whether any forward hook is registered."""
         return any(module._forward_hooks or module._forward_pre_hooks for module in self.hookable)
 
-    def run_session(self, batch: Ragged) -> Tensor:
-        """(N, D) hidden states of a batch, from one call for each length."""
+    def run_session(self, batch: Ragged, *, first: bool = False) -> Tensor:
+        """(N, D) hidden states of a batch, or (B, D) of the first tokens, from one call for each length."""
         check_length(batch.max_length, self.config.max_tokens)
         if len(batch) == 1 and batch.tokens == batch.max_length:
-            return self._run(batch.ids.unsqueeze(0), None if batch.segments is None else batch.segments.unsqueeze(0))
+            segments_BT = None if batch.segments is None else batch.segments.unsqueeze(0)
+            return self._run(batch.ids.unsqueeze(0), segments_BT, first=first)
         groups = Layout.for_self_attention(batch.bounds, batch.max_length).groups
-        hidden_ND = torch.empty(batch.tokens, self.config.width)
+        hidden_ND = torch.empty(len(batch) if first else batch.tokens, self.config.width)
         starts = batch.bounds[:-1].long()
         for group in groups:
             rows_per_call = max(RUN_TOKENS // group.queries, 1)
-            for first in range(0, len(group.rows), rows_per_call):
-                rows = torch.tensor(group.rows[first : first + rows_per_call])
+            for begin in range(0, len(group.rows), rows_per_call):
+                rows = torch.tensor(group.rows[begin : begin + rows_per_call])
                 index_BT = starts[rows].unsqueeze(1) + torch.arange(group.queries)
                 segments_BT = None if batch.segments is None else batch.segments[index_BT]
-                hidden_ND[index_BT.flatten()] = self._run(batch.ids[index_BT], segments_BT)
+                places = rows if first else index_BT.flatten()
+                hidden_ND[places] = self._run(batch.ids[index_BT], segments_BT, first=first)
         return hidden_ND
 
-    def _run(self, ids_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
-        feed = self.feed(ids_BT.numpy(), None if segments_BT is None else segments_BT.numpy())
+    def _run(self, ids_BT: Tensor, segments_BT: Tensor | None, *, first: bool) -> Tensor:
+        feed = self.feed(ids_BT.numpy(), None if segments_BT is None else segments_BT.numpy(), first=first)
         return torch.from_numpy(self.session.run([HIDDEN], feed)[0]).flatten(0, 1)
 
-    def feed(self, ids_BT: Integers, segments_BT: Integers | None) -> dict[str, npt.NDArray[Any]]:
-        """The inputs of the file for sequences of equal length."""
+    def feed(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of the file for sequences of equal length. first: only their first token is needed."""
         feed = {"input_ids": ids_BT, "attention_mask": np.ones_like(ids_BT)}
         if SEGMENTS in self.inputs:
             feed[SEGMENTS] = np.zeros_like(ids_BT) if segments_BT is None else segments_BT
