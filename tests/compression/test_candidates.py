@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.predict.models import random_checkpoint
 
+from regard.checkpoint.families import preset
+from regard.checkpoint.network_tensors import build_on_meta
 from regard.compression.candidates import (
     METHODS,
+    SMALL,
     CandidateSpec,
     Workshop,
     check_methods,
+    max_vocabulary,
     plan_candidates,
     record_engine,
     without_layers,
 )
 from regard.compression.students.shapes import Shape
 from regard.compression.teacher import Teacher
+from regard.config import ModelConfig
 from regard.errors import InputError
 from regard.predict.load import load
 from regard.predict.model import Model
@@ -105,3 +111,26 @@ def test_ngrams_learn_from_the_teacher(
     shop.make(CandidateSpec("ngram", "", "baseline", preset="ngram"), folder, teacher_folder, None)
     answers = load(folder, device="cpu").predict(["great soup", "dull soup"])
     assert [answer.json()["label"] for answer in answers] == ["good", "bad"]
+
+
+@pytest.mark.parametrize(("relations", "needs_teacher"), [(None, False), (True, True), (False, False)])
+def test_fitted_students_learn_no_relations_unless_asked(
+    teacher: Teacher, labeled: LabeledData, relations: bool | None, needs_teacher: bool
+) -> None:
+    shop = Workshop(teacher, labeled, {}, relations=relations)
+    narrow, wide = shop._distillation({0: 1}, same_width=False), shop._distillation({0: 1}, same_width=True)
+    assert (narrow.network is not None, narrow.fits_recorded_steps) == (needs_teacher, not needs_teacher)
+    assert wide.network is not None
+
+
+def test_a_small_student_has_at_most_five_million_parameters() -> None:
+    config = preset("bert-mini").config
+    assert isinstance(config, ModelConfig)
+    for shape in (Shape(4, 192, 768), Shape(3, 256, 768)):
+        vocabulary = max_vocabulary(shape, config)
+        student = replace(
+            config, vocabulary=vocabulary, layers=shape.layers, width=shape.width, ffn_width=shape.ffn_width
+        )
+        network = build_on_meta(student, {"sequence": 10})
+        count = sum(parameter.numel() for parameter in network.parameters())
+        assert 4_950_000 < count <= SMALL
