@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import QUICK, start
 
-from regard.cli.training_progress import same_command_goes_on
+from regard.cli.training_progress import TrainingProgress, same_command_goes_on
 from regard.training.engine.loop import Stopped
+from regard.training.output.metrics_log import TrainingEvent
 
 
 def test_a_person_sees_a_bar(reviews_csv: Path, tmp_path: Path) -> None:
@@ -50,3 +51,21 @@ def test_a_command_without_resume_says_how_to_go_on(out: Path | None, message: s
     with pytest.raises(Stopped) as caught, same_command_goes_on(out):
         raise Stopped("stopped at step 3.", signal=2)
     assert (caught.value.with_flags, caught.value.signal) == (message, 2)
+
+
+def test_work_after_a_training_is_shown_with_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[tuple[str, str]] = []
+    now = [0.0]
+    shown = TrainingProgress()
+    monkeypatch.setattr(shown, "_show", lambda what, _done, _total, left: lines.append((what, left)))
+    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
+    for _ in range(2):  # of two models
+        for done in (0, 500, 2000):
+            shown(TrainingEvent("test", done, 2000, {"what": "scoring", "unit": "rows"}))
+            now[0] += 10
+    expected = [
+        ("scoring 0 of 2,000 rows", ""),
+        ("scoring 500 of 2,000 rows", "0:30 left"),
+        ("scoring 2,000 of 2,000 rows", "0:00 left"),
+    ]
+    assert lines == 2 * expected

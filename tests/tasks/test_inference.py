@@ -95,6 +95,15 @@ def test_batch_tokens_below_one_are_refused(small, task, run, texts) -> None:
         list(answer_records(task, run, texts, small.preprocessing(), device=CPU, batch_tokens=0))
 
 
+def test_records_are_counted_after_each_batch(small, texts, task, run) -> None:
+    counts: list[int] = []
+    options: dict[str, Any] = {"device": CPU, "batch_tokens": 1, "on_batch": counts.append}
+    list(answer_records(task, run, texts, small.preprocessing(), **options))
+    assert counts == sorted(counts)
+    assert len(counts) > 1
+    assert counts[-1] == len(texts)
+
+
 @torch.inference_mode()
 def test_a_batch_is_halved_until_it_fits(small, task, run, texts) -> None:
     source, sizes, losses = examples(task, texts, small), list[int](), LossTotal()

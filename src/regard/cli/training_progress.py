@@ -58,7 +58,10 @@ class TrainingProgress:
             size = format_bytes(event.values["bytes"])
             self._print(f"memory: about {size}, {event.values['tokens_at_once']:,} tokens at once")
         elif event.kind == "fit":
-            self._fit(event)
+            self._fit(event, event.values["what"])
+        elif event.kind == "test":
+            what, unit = event.values["what"], event.values["unit"]
+            self._fit(event, what, f"{what} {event.step:,} of {event.steps:,} {unit}")
         elif event.kind == "log":
             self._log(event)
         elif event.kind == "score":
@@ -95,12 +98,11 @@ class TrainingProgress:
         parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
         self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
 
-    def _fit(self, event: TrainingEvent) -> None:
-        """Work before the first training step, such as fitting a linear model."""
-        what = event.values["what"]
-        if what != self.fitting:
+    def _fit(self, event: TrainingEvent, what: str, shown: str = "") -> None:
+        """Work before the first training step, such as fitting a linear model, or after the last one."""
+        if what != self.fitting or self.first is None:
             self.fitting, self.first = what, (event.step, time.monotonic())
-        self._show(what, event.step, event.steps, self._left(event))
+        self._show(shown or what, event.step, event.steps, self._left(event))
         if event.step == event.steps:
             self.first = None
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Unpack
 from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
 from regard.comparison.trainings.compared_data import ComparedData, load_compared_data
-from regard.comparison.trainings.jobs import answer_function
+from regard.comparison.trainings.jobs import answer_function, on_test_progress
 from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, parse_duration, with_steps
 from regard.display import html_summary
 from regard.errors import InputError, MissingExtra, setting
@@ -248,7 +248,8 @@ class _Search:
         _, steps = self._train_within(seconds, whole, folder, options, training, overwrite=overwrite)
         model = load(folder, device=self.settings.get("device", "auto"))
         task = task_for(model.checkpoint, model.folder)
-        answered = answer_function(model, task)(self.data.test)
+        on_batch = on_test_progress(training, "scoring", len(self.data.test), "rows")
+        answered = answer_function(model, task)(self.data.test, on_batch=on_batch)
         return SettingsSearch(
             task=labeled.task,
             metric=self.metric,

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -110,10 +111,12 @@ def answer_records(
     finite: bool = True,
     make_examples: MakeExamples | None = None,
     on_outputs: Callable[[RowOutputs], None] | None = None,
+    on_batch: Callable[[int], None] | None = None,
 ) -> Answered:
     """Each record with its answer, in order. `losses` receives the loss of records that are labeled.
 
     on_outputs: called with what the network computed for each record, in order.
+    on_batch: called after each batch with the number of records that are done so far.
     finite: raise an error that names the first text for which the network computes NaN or infinity.
     make_examples: returns the sequences of a chunk of records; `task.examples` if not given.
     """
@@ -129,7 +132,14 @@ def answer_records(
         else:
             examples = make_examples(chunk)
         outputs = _row_outputs(
-            task, run, examples, batch_tokens, done, device=device, losses=losses if labeled else None
+            task,
+            run,
+            examples,
+            batch_tokens,
+            done,
+            device=device,
+            losses=losses if labeled else None,
+            on_batch=None if on_batch is None else partial(_count_records, on_batch, done, len(chunk)),
         )
         windows: list[list[Any]] = [[] for _ in chunk]
         for owner, output in zip(examples.owners.tolist(), outputs, strict=True):
@@ -150,9 +160,14 @@ def _row_outputs(
     *,
     device: torch.device,
     losses: LossTotal | None,
+    on_batch: Callable[[float], None] | None = None,
 ) -> list[Any]:
-    """The output of each sequence, in order; batches are made of sequences of similar length."""
+    """The output of each sequence, in order; batches are made of sequences of similar length.
+
+    on_batch: called after each batch with the fraction of the sequences that is done.
+    """
     outputs: list[Any] = [None] * len(examples)
+    finished = 0
     max_length = int(examples.lengths.max(initial=1))
     for rows in token_batches(examples.lengths.tolist(), max(batch_tokens, max_length)):
         try:
@@ -162,7 +177,14 @@ def _row_outputs(
         except NotFinite as error:
             bad = _first_bad(task, run, examples, rows, device=device)
             raise NotFinite(f"text {done + int(examples.owners[bad])}") from error
+        finished += len(rows)
+        if on_batch is not None:
+            on_batch(finished / len(examples))
     return outputs
+
+
+def _count_records(on_batch: Callable[[int], None], before: int, records: int, fraction: float) -> None:
+    on_batch(before + int(fraction * records))
 
 
 @torch.inference_mode()

@@ -8,6 +8,7 @@ from pathlib import Path
 import regard
 from regard.comparison.trainings.compared_data import load_compared_data
 from regard.comparison.trainings.jobs import Job, JobFolder, _settings, run_job, scored_rows
+from regard.comparison.trainings.measure import LATENCY_TEXTS
 from regard.comparison.trainings.specs import ModelSpec
 
 
@@ -43,3 +44,18 @@ def test_baselines_that_are_fitted_at_once_take_no_epochs() -> None:
         assert _settings(Job(ModelSpec(name, "baseline", preset=name), 1), given) == {"seed": 1, "device": "cpu"}
     for spec in (ModelSpec("static", "baseline", preset="static"), ModelSpec("a", "from scratch", preset="a")):
         assert _settings(Job(spec), given) == {"seed": 0, **given}
+
+
+def test_scoring_and_timing_report_how_far_they_are(
+    trained: dict[str, Path], two_classes: Path, tmp_path: Path
+) -> None:
+    data = load_compared_data(two_classes)
+    events: list[regard.TrainingEvent] = []
+    job = Job(ModelSpec("good", "loaded", start=str(trained["good"])))
+    run_job(job, data, tmp_path, settings={}, training=events.append)
+    assert {event.kind for event in events} == {"test"}
+    scoring = [event for event in events if event.values == {"what": "scoring", "unit": "rows"}]
+    timing = [event for event in events if event.values == {"what": "timing", "unit": "texts"}]
+    assert scoring + timing == events
+    assert [scoring[0].step, scoring[-1].step, scoring[-1].steps] == [0, len(data.test), len(data.test)]
+    assert [event.step for event in timing] == list(range(LATENCY_TEXTS + 1))

@@ -132,7 +132,7 @@ def run(command: CompareCommand) -> None:
 
 
 class _CompareProgress:
-    """A line per model on stderr; in a terminal also a bar with the time left of each training."""
+    """A line per model on stderr; in a terminal also a bar with the time left of each training and scoring."""
 
     def __init__(self) -> None:
         self.bar: Any = None
@@ -156,7 +156,7 @@ class _CompareProgress:
         print_status(f"[{progress.done}/{progress.total}] {values['model']}{seed}{part}: {values['message']}")
 
     def on_training(self, event: TrainingEvent) -> None:
-        if not sys.stderr.isatty() or event.kind not in ("fit", "log"):
+        if not sys.stderr.isatty() or event.kind not in ("fit", "log", "test"):
             return
         from regard.cli.training_progress import TrainingProgress
 

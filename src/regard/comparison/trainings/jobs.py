@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from regard.baselines import BASELINES
 from regard.checkpoint.files import read_json
 from regard.comparison.labels import label_mapping, renamed
 from regard.comparison.trainings.compared_data import ComparedData
-from regard.comparison.trainings.measure import median_latency, peak_memory, reset_peak_memory
+from regard.comparison.trainings.measure import LATENCY_TEXTS, median_latency, peak_memory, reset_peak_memory
 from regard.comparison.trainings.specs import BASELINE, LOADED, ModelSpec
 from regard.comparison.trainings.time_budget import train_within
 from regard.data.atomic import atomic_text_file
@@ -36,7 +36,7 @@ from regard.tasks.classify import Classify
 from regard.tasks.inference import Answered, answer_records
 from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
-from regard.training.output.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 
 FITTED_SETTINGS = ("seed", "device", "class_balance")  # that baselines without training steps take too
 
@@ -156,7 +156,7 @@ def run_job(
             training=training,
             settings=_settings(job, settings),
         )
-    result = _score(load(source or "", device=settings.get("device", "auto")), files, data)
+    result = _score(load(source or "", device=settings.get("device", "auto")), files, data, training)
     gc.collect()
     if job.fraction < 1:
         shutil.rmtree(files.model, ignore_errors=True)
@@ -181,7 +181,7 @@ def _settings(job: Job, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if name in FITTED_SETTINGS} if is_fitted(job.spec) else chosen
 
 
-def _score(model: Model, files: JobFolder, data: ComparedData) -> JobResult:
+def _score(model: Model, files: JobFolder, data: ComparedData, training: OnTrainingEvent | None) -> JobResult:
     """Answer the test rows, and write what was predicted."""
     task = _task(model, data)
     scoring, mapping = data.task, None
@@ -194,9 +194,11 @@ def _score(model: Model, files: JobFolder, data: ComparedData) -> JobResult:
     answers = answer_function(model, task)
     list(answers(data.test[:64]))  # the first batch is slower
     started = time.perf_counter()
-    answered = [(record, renamed(answer, mapping)) for record, answer in answers(data.test)]
+    scored = answers(data.test, on_batch=on_test_progress(training, "scoring", len(data.test), "rows"))
+    answered = [(record, renamed(answer, mapping)) for record, answer in scored]
     seconds = time.perf_counter() - started
-    latency = median_latency(lambda record: list(answers([record])), data.test)
+    timed = on_test_progress(training, "timing", min(len(data.test), LATENCY_TEXTS), "texts")
+    latency = median_latency(lambda record: list(answers([record])), data.test, on_item=timed)
     _write_rows(files, scoring, answered)
     about = model.info()
     return JobResult(
@@ -221,14 +223,32 @@ def _task(model: Model, data: ComparedData) -> Task:
     return task
 
 
-def answer_function(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
+def on_test_progress(
+    training: OnTrainingEvent | None, what: str, total: int, unit: str
+) -> Callable[[int], None] | None:
+    """A function that reports how much of the work after a training is done, such as "scoring" of "rows"."""
+    if training is None:
+        return None
+    values = {"what": what, "unit": unit}
+    training(TrainingEvent("test", 0, total, values))
+    return lambda done: training(TrainingEvent("test", done, total, values))
+
+
+class AnswerRecords(Protocol):
+    """A function that answers records; `on_batch` is called with the number of records that are done."""
+
+    def __call__(self, records: Sequence[Record], *, on_batch: Callable[[int], None] | None = None) -> Answered: ...
+
+
+def answer_function(model: Model, task: Task) -> AnswerRecords:
     """A function that answers records."""
     run = translation_run(model, task, {})[0] if isinstance(task, Translate) else model.task_runner(task)
     preprocessing = model.preprocessing()
     labeled = not isinstance(task, Classify)  # a label that a model does not know is no error here, but wrong
 
-    def answers(records: Sequence[Record]) -> Answered:
-        return answer_records(task, run, records, preprocessing, device=model.device, labeled=labeled)
+    def answers(records: Sequence[Record], *, on_batch: Callable[[int], None] | None = None) -> Answered:
+        options: dict[str, Any] = {"device": model.device, "labeled": labeled, "on_batch": on_batch}
+        return answer_records(task, run, records, preprocessing, **options)
 
     return answers
 

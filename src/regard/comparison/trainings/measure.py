@@ -15,8 +15,10 @@ WARM_UP = 3
 LATENCY_SECONDS = 5.0  # at most, for large models
 
 
-def median_latency(answer: Callable[[Any], object], items: Sequence[Any]) -> float:
-    """The median time to answer one item, in milliseconds."""
+def median_latency(
+    answer: Callable[[Any], object], items: Sequence[Any], *, on_item: Callable[[int], None] | None = None
+) -> float:
+    """The median time to answer one item, in milliseconds. `on_item` is called with the number of items done."""
     for item in items[:WARM_UP]:
         answer(item)
     times: list[float] = []
@@ -25,6 +27,8 @@ def median_latency(answer: Callable[[Any], object], items: Sequence[Any]) -> flo
         before = time.perf_counter()
         answer(item)
         times.append(time.perf_counter() - before)
+        if on_item is not None:
+            on_item(len(times))
         if time.perf_counter() - started > LATENCY_SECONDS:
             break
     return 1000 * statistics.median(times) if times else 0.0

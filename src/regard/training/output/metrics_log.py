@@ -24,7 +24,9 @@ class TrainingEvent(Progress):
     """Progress of a training, a line of metrics.jsonl.
 
     `stage` is `read` (bytes of text tokenized), `begin`, `plan` (memory), `log` (loss of a step), `score` (validation
-    scores) or `note` (a message); `done` and `total` count optimizer steps, or bytes while reading.
+    scores), `fit` (work before the first step), `test` (work after the last one, such as scoring test rows) or `note`
+    (a message); `done` and `total` count optimizer steps, bytes while reading, and what `values` say in `fit` and
+    `test`.
     """
 
     epoch: float = 0.0
