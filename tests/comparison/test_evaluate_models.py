@@ -42,7 +42,7 @@ def test_two_models_on_the_same_rows(trained: dict[str, Path], two_classes: Path
 def test_a_model_and_itself_cannot_be_told_apart(trained: dict[str, Path], two_classes: Path) -> None:
     result = evaluate_models([trained["weak"], trained["weak"]], two_classes)
     assert result.pairs[0].p_holm == 1.0
-    assert "cannot be told apart with 240 rows: their scores are too close" in result.verdict
+    assert "cannot be told apart with 240 rows: their scores are equal" in result.verdict
 
 
 def test_few_rows_give_no_verdict(trained: dict[str, Path], tmp_path: Path) -> None:
