@@ -37,6 +37,20 @@ def test_two_models_on_the_same_rows(trained: dict[str, Path], two_classes: Path
     right = sum(line["gold"] == line["good.label"] for line in lines) / 240
     assert right == pytest.approx(result.models["good"].scores["accuracy"].value)
     assert json.loads(json.dumps(result.json()))["pairs"][0]["a"] == "good"
+    assert {(line["author"], line["slice.author"]) for line in lines} == {(f"writer {n}", f"writer {n}") for n in "012"}
+    for part in result.slices:  # the rows of each slice can be chosen in the file
+        chosen = [line for line in lines if line[f"slice.{part.by}"] == part.value]
+        right = sum(line["gold"] == line["good.label"] for line in chosen) / len(chosen)
+        assert (len(chosen), right) == (part.rows, pytest.approx(part.scores["good"].value))
+    assert all(line["length"] == len(line["text"].split()) for line in lines)
+
+
+def test_predictions_of_one_model_keep_their_names(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.csv"
+    evaluate_models([trained["good"]], two_classes, slices=["label", "author", "text"], predictions=answers)
+    header, first, *_ = answers.read_text(encoding="utf-8").splitlines()
+    assert header.startswith("text,gold,author,slice.label,slice.author,slice.text,label,score")
+    assert first.startswith("cold red number 0 of many,cold,writer 0,cold,writer 0,")
 
 
 def test_a_model_and_itself_cannot_be_told_apart(trained: dict[str, Path], two_classes: Path) -> None:

@@ -12,7 +12,7 @@ from regard.comparison.groups import group_key, row_groups
 from regard.comparison.labels import label_mapping, renamed
 from regard.comparison.pairs import compare_tables, too_few
 from regard.comparison.result import PairResult, SliceResult
-from regard.comparison.slices import Slices, divide, score_slices, slice_value
+from regard.comparison.slices import LABEL, Slices, divide, score_slices, slice_value
 from regard.data.atomic import check_output_path
 from regard.data.formats.writers import table_file
 from regard.data.records import Record
@@ -73,7 +73,8 @@ def evaluate_models(
 
     metric: the score to compare by; the main score of the task if not given.
     slices: also score by "length", "label" or a column of the data.
-    predictions: a file for the answers of all models, one row per row of the data, with its texts and its label.
+    predictions: a file for the answers of all models, one row per row of the data, with its texts, its label, and what
+        it is sliced by.
     options: further arguments of `regard.evaluate`, such as split, columns, format, labels and batch_tokens.
 
     Example: `evaluate_models(["runs/a", "runs/b"], "test.csv", slices=["length"]).verdict`.
@@ -219,6 +220,11 @@ class RowCollector(RowObserver):
         columns = list(zip(*self.slice_values, strict=True))
         return Slices(self.slices, tuple(divide(name, one) for name, one in zip(self.slices, columns, strict=True)))
 
+    def slice_columns(self, number: int) -> dict[str, Any]:
+        """What a row is sliced by, as it is in the data: columns and its length, without what `inputs` has."""
+        values = dict(zip(self.slices, self.slice_values[number], strict=True)) if self.slices else {}
+        return {name: value for name, value in values.items() if name not in (LABEL, *self.inputs[number])}
+
     def one_class(self) -> str | None:
         """Why rows of one class allow no verdict."""
         if self.labels is None or len(self.strata) != 1:
@@ -236,13 +242,15 @@ class RowCollector(RowObserver):
 
 
 def write_predictions(target: Path, observers: Sequence[RowCollector]) -> None:
-    """The texts and the label of every row, and what each model answered."""
+    """The texts and the label of every row, what it is sliced by, and what each model answered."""
+    sliced = observers[0].sliced()
     with table_file(target) as write:
         for number, inputs in enumerate(observers[0].inputs):
+            slices = {f"slice.{name}": values[number] for name, values in zip(sliced.names, sliced.values, strict=True)}
             answers: dict[str, Any] = {}
             for observer in observers:
                 values = observer.answers[number]
                 own = {key: value for key, value in values.items() if key not in ("truncated", "windows")}
                 prefix = f"{observer.name}." if len(observers) > 1 else ""
                 answers |= {f"{prefix}{key}": value for key, value in own.items()}
-            write({**inputs, **answers})
+            write({**inputs, **observers[0].slice_columns(number), **slices, **answers})
