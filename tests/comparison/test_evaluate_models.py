@@ -53,6 +53,43 @@ def test_predictions_of_one_model_keep_their_names(trained: dict[str, Path], two
     assert first.startswith("cold red number 0 of many,cold,writer 0,cold,writer 0,")
 
 
+def test_slices_of_rows_that_are_answered(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
+    models, answers = [trained["good"], trained["weak"]], tmp_path / "answers.jsonl"
+    plain = evaluate_models(models, two_classes, slices=["author"])
+    limit = 0.505
+    result = evaluate_models(models, two_classes, slices=["author"], abstain=limit, predictions=answers)
+    lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    assert result.pairs == plain.pairs
+    for name in ("good", "weak"):
+        abstention = result.models[name].abstention
+        assert abstention == regard.evaluate(trained[name], two_classes, abstain=limit).abstention
+        assert abstention is not None
+        counts = 0
+        for part, without in zip(result.slices, plain.slices, strict=True):
+            assert part.answered is not None
+            assert part.scores == without.scores
+            own = [line for line in lines if line["author"] == part.value and not line[f"{name}.abstained"]]
+            assert part.answered[name].rows == len(own)
+            assert part.answered[name].coverage.value == pytest.approx(len(own) / part.rows)
+            score = part.answered[name].score
+            assert (score is None) == (not own)
+            if score is not None:
+                right = sum(line["gold"] == line[f"{name}.label"] for line in own) / len(own)
+                assert score.value == pytest.approx(right)
+                assert score.low <= score.value <= score.high
+            counts += len(own)
+        assert abstention.coverage.value == pytest.approx(counts / 240)
+    assert result.json()["slices"][0]["answered"].keys() == {"good", "weak"}
+    assert "answered" not in plain.json()["slices"][0]
+
+
+def test_a_slice_without_an_answered_row(trained: dict[str, Path], two_classes: Path) -> None:
+    result = evaluate_models([trained["weak"]], two_classes, slices=["label"], abstain=1.0)
+    for part in result.slices:
+        assert part.answered is not None
+        assert (part.answered["weak"].rows, part.answered["weak"].score) == (0, None)
+
+
 def test_a_model_and_itself_cannot_be_told_apart(trained: dict[str, Path], two_classes: Path) -> None:
     result = evaluate_models([trained["weak"], trained["weak"]], two_classes)
     assert result.pairs[0].p_holm == 1.0

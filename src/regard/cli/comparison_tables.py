@@ -28,6 +28,7 @@ def print_evaluations(result: ModelsEvaluation) -> None:
         difference = _interval(pair.difference, pair.low, pair.high, sign="+")
         print(f"  difference of {pair.metric}: {difference}, {_tests(pair)}")
     _print_slices(result.slices)
+    _print_answered(result)
     for note in result.notes:
         print(f"\n{note}.")
     if not result.pairs and result.verdict:
@@ -75,6 +76,27 @@ def _print_slices(slices: Sequence[SliceResult]) -> None:
         if part.difference is not None:
             last = [_interval(part.difference.value, part.difference.low, part.difference.high, sign="+")]
         rows.append([f"{part.by}: {shorten(part.value, NAME)}", f"{part.rows:,}", *scores, *last])
+    print_columns(rows)
+
+
+def _print_answered(result: ModelsEvaluation) -> None:
+    """Which fraction of the rows each model answers if it abstains, and its score there: of all rows, and by slice."""
+    abstentions = [one.abstention for one in result.models.values()]
+    known = [one for one in abstentions if one is not None]
+    if not known:
+        return
+    print(f"\nanswered with a confidence of at least {known[0].below:g}")
+    metric = result.slices[0].metric if result.slices else result.metric
+    names = [f"{shorten(name, NAME)}: " if len(known) > 1 else "" for name in result.models]
+    rows = [["slice", "rows", *(f"{name}{column}" for name in names for column in ("coverage", metric))]]
+    parts = [("all", result.rows, [(one.coverage, one.scores.get(metric)) for one in known])]
+    for part in result.slices:
+        answered = [(one.coverage, one.score) for one in (part.answered or {}).values()]
+        parts.append((f"{part.by}: {shorten(part.value, NAME)}", part.rows, answered))
+    for title, count, scores in parts:
+        every = [score for both in scores for score in both]
+        cells = ["none" if score is None else _interval(score.value, score.low, score.high) for score in every]
+        rows.append([title, f"{count:,}", *cells])
     print_columns(rows)
 
 

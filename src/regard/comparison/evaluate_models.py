@@ -27,7 +27,7 @@ from regard.predict import Model, load
 from regard.predict.load import info
 from regard.progress import OnProgress
 from regard.tasks.classify import Classify
-from regard.tasks.task import Answer, Task
+from regard.tasks.task import Answer, Task, with_abstention
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ModelsEvaluation:
         """Every field as JSON holds it."""
         models = [{"name": name, **evaluation.json()} for name, evaluation in self.models.items()]
         plain = {name: getattr(self, name) for name in ("task", "rows", "metric")}
-        parts = {"pairs": [asdict(pair) for pair in self.pairs], "slices": [asdict(part) for part in self.slices]}
+        parts = {"pairs": [asdict(pair) for pair in self.pairs], "slices": [part.json() for part in self.slices]}
         rest = {"verdict": self.verdict, "notes": list(self.notes), "seconds": self.seconds}
         return {**plain, "models": models, **parts, **rest}
 
@@ -60,6 +60,7 @@ def evaluate_models(
     metric: str | None = None,
     slices: Sequence[str] = (),
     predictions: str | Path | None = None,
+    abstain: float | None = None,
     device: str = "auto",
     dtype: str = "fp32",
     seed: int = 0,
@@ -75,6 +76,8 @@ def evaluate_models(
     slices: also score by "length", "label" or a column of the data.
     predictions: a file for the answers of all models, one row per row of the data, with its texts, its label, and what
         it is sliced by.
+    abstain: confidence below which a model does not answer; each evaluation and each slice has the fraction of rows
+        that are answered, and the score of these. Pairs are tested on all rows.
     options: further arguments of `regard.evaluate`, such as split, columns, format, labels and batch_tokens.
 
     Example: `evaluate_models(["runs/a", "runs/b"], "test.csv", slices=["length"]).verdict`.
@@ -89,9 +92,12 @@ def evaluate_models(
     evaluations = {}
     for name, model in zip(names, models, strict=True):
         first = next(iter(observers.values()), None)
-        observer = RowCollector(name, tuple(slices) if first is None else (), first, answers=target is not None)
+        own_slices = tuple(slices) if first is None else ()
+        observer = RowCollector(name, own_slices, first, answers=target is not None, abstain=abstain)
         loaded = model if isinstance(model, Model) else load(model, device=device, dtype=dtype)
-        evaluations[name] = evaluate(loaded, data, progress=progress, observer=observer, seed=seed, **options)
+        evaluations[name] = evaluate(
+            loaded, data, abstain=abstain, progress=progress, observer=observer, seed=seed, **options
+        )
         observer.check_same_rows(first)
         observers[name] = observer
         del loaded
@@ -118,7 +124,9 @@ def _compared(
         name: replace(one, scores={**one.scores, chosen: result.scores[name]}) if groups.numbers is not None else one
         for name, one in evaluations.items()
     }
-    sliced = score_slices(tables, chosen, first.sliced(), seed=seed) if first.slices else ()
+    abstains = any(one.abstention is not None for one in evaluations.values())
+    answered = {name: observer.answered for name, observer in observers.items()} if abstains else None
+    sliced = score_slices(tables, chosen, first.sliced(), answered=answered, seed=seed) if first.slices else ()
     verdict = ". ".join(pair.verdict for pair in result.pairs)
     if len(names) == 1:
         verdict = too_few(result.units, evaluations[names[0]].rows) or ""
@@ -161,8 +169,17 @@ def check_labels(models: dict[str, Model | str | Path]) -> None:
 class RowCollector(RowObserver):
     """Keeps what a comparison needs of every row: its numbers, its group, its slices, and its answer if asked to."""
 
-    def __init__(self, name: str, slices: Sequence[str], first: RowCollector | None, *, answers: bool = False) -> None:
-        self.name, self.slices = name, tuple(slices)
+    def __init__(
+        self,
+        name: str,
+        slices: Sequence[str],
+        first: RowCollector | None,
+        *,
+        answers: bool = False,
+        abstain: float | None = None,
+    ) -> None:
+        self.name, self.slices, self.abstain = name, tuple(slices), abstain
+        self.answered: list[bool] = []  # by row, with `abstain`
         self.labels: tuple[str, ...] | None = None if first is None else first.labels
         self.groups: list[tuple[str, str] | None] = []
         self.slice_values: list[tuple[Any, ...]] = []
@@ -206,8 +223,11 @@ class RowCollector(RowObserver):
 
     def answer(self, record: Record, answer: Answer) -> Answer:
         result = renamed(answer, self._mapping)
+        marked = result if self.abstain is None else with_abstention(result, self.abstain)
+        if self.abstain is not None:
+            self.answered.append(not marked.abstained)
         if self._keep_answers:
-            self.answers.append(result.json())
+            self.answers.append(marked.json())
         return result
 
     def table(self) -> RowTable:

@@ -34,6 +34,15 @@ class PairResult:
 
 
 @dataclass(frozen=True)
+class AnsweredRows:
+    """The rows of a slice that a model answers with a confidence that is high enough."""
+
+    rows: int
+    coverage: Score  # fraction of the rows of the slice
+    score: Score | None  # on these rows only; None if there is none
+
+
+@dataclass(frozen=True)
 class SliceResult:
     """The score of every model on some of the rows."""
 
@@ -43,9 +52,12 @@ class SliceResult:
     metric: str
     scores: dict[str, Score]  # by model
     difference: Score | None = None  # of the first two models
+    answered: dict[str, AnsweredRows] | None = None  # by model; None without `abstain`
 
     def json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Every field as JSON holds it; `answered` only if there was a confidence to abstain below."""
+        values = asdict(self)
+        return values if self.answered is not None else {name: values[name] for name in values if name != "answered"}
 
 
 @dataclass(frozen=True)

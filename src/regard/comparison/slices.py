@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.comparison.pairs import Tables
-from regard.comparison.result import SliceResult
+from regard.comparison.result import AnsweredRows, SliceResult
 from regard.data.records import Record
 from regard.data.rows import Row
 from regard.errors import InputError, setting, shorten
+from regard.metrics.confidence import wilson
 from regard.metrics.paired.resample import bootstrap_scores, expanded_interval
 from regard.metrics.paired.rows import RowTable
 
@@ -84,10 +85,18 @@ def _bins(numbers: NDArray[np.float64], unit: str) -> tuple[str, ...]:
     return tuple(names[place] for place in places)
 
 
-def score_slices(tables: Tables, metric: str, slices: Slices, *, seed: int = 0) -> tuple[SliceResult, ...]:
+def score_slices(
+    tables: Tables,
+    metric: str,
+    slices: Slices,
+    *,
+    answered: Mapping[str, Sequence[bool]] | None = None,
+    seed: int = 0,
+) -> tuple[SliceResult, ...]:
     """The score of each model on each slice, with intervals; of the first two models also their difference.
 
     Spearman's correlation is replaced by Pearson's: its approximation holds for all rows together.
+    answered: by model, whether it answers each row, if it abstains from some.
     """
     first = next(iter(tables.values()))[0]
     if not first.score(metric).swappable:
@@ -97,7 +106,10 @@ def score_slices(tables: Tables, metric: str, slices: Slices, *, seed: int = 0) 
         every = np.array(values, object)
         for value in _ordered(values):
             rows = np.flatnonzero(every == value)
-            results.append(_slice(tables, metric, name, value, rows, seed))
+            part = _slice(tables, metric, name, value, rows, seed)
+            if answered is not None:
+                part = replace(part, answered=_answered(tables, metric, answered, rows, seed))
+            results.append(part)
     return tuple(results)
 
 
@@ -128,3 +140,19 @@ def _slice(tables: Tables, metric: str, name: str, value: str, rows: NDArray[np.
     if len(parts) > 1:
         difference = expanded_interval(values[0] - values[1], sampled[0] - sampled[1], len(rows))
     return SliceResult(name, value, len(rows), metric, scores, difference)
+
+
+def _answered(
+    tables: Tables, metric: str, answered: Mapping[str, Sequence[bool]], rows: NDArray[np.intp], seed: int
+) -> dict[str, AnsweredRows]:
+    """How many rows of a slice each model answers, and its score on these."""
+    results = {}
+    for model, (table, *_) in tables.items():
+        own = rows[np.array(answered[model], bool)[rows]]
+        score = None
+        if own.size:
+            part = RowTable(table.features[own], table.scores)
+            (sampled,) = bootstrap_scores([part], metric, resamples=RESAMPLES, seed=seed)
+            score = expanded_interval(part.value(metric), sampled, len(own))
+        results[model] = AnsweredRows(len(own), wilson(len(own), len(rows)), score)
+    return results

@@ -43,6 +43,13 @@ def test_several_models_are_evaluated(out: Path, capsys: pytest.CaptureFixture[s
     assert "accuracy by slice" in shown
     assert "McNemar" in shown
     assert len(answers.read_text(encoding="utf-8").splitlines()) >= 457
+    assert cli.main(["evaluate", *models, data, "--slices", "label", "--abstain", "0.17"]) == 0
+    shown = capsys.readouterr().out
+    assert "answered with a confidence of at least 0.17" in shown
+    assert "tiny-bert-seed-0: coverage" in shown
+    answered = shown.split("answered with")[1]
+    assert "all   " in answered
+    assert answered.count("label: ") == 6
     assert cli.main(["evaluate", *models, data, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
 

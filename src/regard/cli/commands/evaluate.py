@@ -155,6 +155,7 @@ def _run_several(command: EvaluateCommand) -> None:
             metric=command.metric,
             slices=[name.strip() for name in (command.slices or "").split(",") if name.strip()],
             predictions=command.predictions,
+            abstain=command.abstain,
             device=command.device,
             dtype=command.dtype,
             progress=progress,
@@ -186,7 +187,6 @@ def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> No
         "--stride": command.stride,
         "--confusion": command.confusion,
         "--reliability": command.reliability,
-        "--abstain": command.abstain,
         "--output": command.output,
     }
     name = next((name for name, value in options.items() if value is not None), None)
