@@ -36,6 +36,7 @@ def test_trials_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Ca
     assert "trial 1" in err
     assert "default settings" in out
     assert "that chose nothing" in out
+    assert "Note: nothing was searched: the time was enough for one trial only" in out
     code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)
     assert code == 0
     assert json.loads(out)["metric"] == "accuracy"

@@ -13,7 +13,7 @@ import regard
 from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget
 from regard.errors import InputError, MissingExtra
 from regard.selection import search
-from regard.selection.search import Trial, best_trial, search_settings, search_space
+from regard.selection.search import search_settings, search_space
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.settings import Settings
 from regard.training.train import train
@@ -39,15 +39,6 @@ def test_what_is_given_is_not_searched() -> None:
     everything = {"lr": 1, "epochs": 1, "batch_size": 1, "dropout": 0}
     with pytest.raises(InputError, match="Leave some of them out"):
         search_space(Settings(lr=3e-4, epochs=4), everything, rows=99)
-
-
-def test_the_best_trial() -> None:
-    trials = [Trial(0, {}, 0.5, 1.0), Trial(1, {"lr": 1}, 0.7, 1.0), Trial(2, {"lr": 2}, None, 1.0)]
-    assert best_trial(trials, higher=True).number == 1
-    assert best_trial(trials, higher=False).number == 0
-    assert best_trial([Trial(0, {}, 0.5, 1.0), Trial(1, {}, 0.5, 1.0)], higher=True).number == 0
-    with pytest.raises(InputError, match="no trial has ended"):
-        best_trial(trials[2:], higher=True)
 
 
 def test_a_search_ends_with_a_model_and_a_score_on_other_rows(rows: Rows, tmp_path: Path) -> None:
@@ -76,11 +67,22 @@ def test_a_search_ends_with_a_model_and_a_score_on_other_rows(rows: Rows, tmp_pa
     assert regard.load(tmp_path / "run").predict(["the film was superb"])
     assert json.loads(json.dumps(result.json()))["trials"][0]["number"] == 0
     assert "trials" in result._repr_html_()
+    assert result.notes == ()
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Search for settings" in page
+    assert "12 test rows that no trial of the search has seen" in page
+    assert f"{result.scores['accuracy'].value:.4f}" in page
+    assert "nothing was searched" not in page.lower()
 
 
 def test_the_time_ends_a_search_after_its_first_trial(rows: Rows, tmp_path: Path) -> None:
     result = search_settings(rows, time=0.01, out=tmp_path / "run", **FAST)
     assert len(result.trials) == 1
+    (note,) = result.notes
+    assert note.startswith("nothing was searched: the time was enough for one trial only, with the default settings")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["search"]["notes"] == [note]
+    assert f"N{note[1:]}." in (tmp_path / "run" / "report.html").read_text()
+    assert "nothing was searched" in result._repr_html_()
 
 
 def test_trainings_that_take_too_long_have_fewer_steps(
@@ -100,6 +102,8 @@ def test_trainings_that_take_too_long_have_fewer_steps(
     assert limits[0] == pytest.approx(60 / 2.3, abs=3)
     assert limits[1] < 60
     assert result.trials[0].settings == {"steps": 2}
+    assert (result.trials[0].full_seconds or 0) > 2  # 400 steps in the time of 2
+    assert "one trial was asked for" in result.notes[0]
     assert result.settings == {"steps": 3}
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (run["settings"]["steps"], run["settings"]["epochs"]) == (3, None)

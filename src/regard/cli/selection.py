@@ -113,6 +113,8 @@ def _print_search(result: SettingsSearch, *, json: bool) -> None:
             ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')} with these settings"),
         ]
     )
+    for note in result.notes:
+        print(f"\nNote: {note}.")
 
 
 def _print_seeds(result: SeedsResult, *, json: bool) -> None:

@@ -87,6 +87,8 @@ def scored_rows(run: Mapping[str, Any]) -> str:
     if folds is not None:
         others = pluralize(len(folds["folds"]) - 1, "fold")
         return f"{rows} rows by cross-validation: each by a model that was trained on the other {others}"
+    if "search" in run:
+        return f"{rows} test rows that no trial of the search has seen"
     source = "split off from the training data" if run["data"]["dev_split_off"] else "from data of their own"
     return f"{rows} validation rows {source}"
 

@@ -81,7 +81,7 @@ def _index(facts: RunFacts) -> list[str]:
         "  - task:",
         f"      type: {facts.task.pipeline_tag}",
         "    dataset:",
-        "      name: validation rows",
+        f"      name: {'test rows' if 'search' in run else 'validation rows'}",
         f"      type: {facts.task.record.type_name}",
         "    metrics:",
     ]

@@ -42,6 +42,7 @@ def report_page(facts: RunFacts) -> str:
         _slices(facts),
         _mistakes(facts),
         _issues(facts),
+        _search(facts),
         grid([_use(facts), _data(facts)]),
         _settings(facts),
     ]
@@ -56,6 +57,7 @@ def _head(facts: RunFacts) -> str:
         "slices": "Parts of the rows" if facts.rows.slices else "",
         "mistakes": "Mistakes" if facts.rows.mistakes else "",
         "issues": "Label errors" if facts.rows.issues else "",
+        "search": "Search" if "search" in facts.run else "",
         "use": "How to use it",
         "settings": "Settings",
     }
@@ -73,9 +75,7 @@ def _tiles(facts: RunFacts) -> str:
         tiles.append(tile(f"{main['value']:.3f}", interval.replace("_", " "), main=True))
     tiles.append(tile(f"{run['data']['train_rows']:,}", "training rows"))
     if run["scores"]:
-        tiles.append(
-            tile(f"{run['data']['dev_rows']:,}", "rows scored" if "cross_validation" in run else "validation rows")
-        )
+        tiles.append(tile(f"{run['data']['dev_rows']:,}", "rows scored" if _scored_later(run) else "validation rows"))
     if facts.calibration is not None:
         tiles.append(tile(f"{facts.calibration.error:.3f}", "calibration error"))
     tiles.append(tile(_count(facts.parameters), "parameters"))
@@ -83,6 +83,11 @@ def _tiles(facts: RunFacts) -> str:
     name = f"training, {pluralize(steps, 'step')}" if steps else "training"
     tiles.append(tile(format_duration(run["done"]["seconds"]), name))
     return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _scored_later(run: Mapping[str, Any]) -> bool:
+    """Whether the scores are of a cross-validation or of the test rows of a search."""
+    return "cross_validation" in run or "search" in run
 
 
 def _count(value: int) -> str:
@@ -203,6 +208,31 @@ def _issues(facts: RunFacts) -> str:
         "confidence (confident learning). The most likely errors come first; check them before you change anything."
     )
     return card("Likely label errors", _examples(rows.issues), note=note, name="issues")
+
+
+def _search(facts: RunFacts) -> str:
+    """The trials of a search for settings."""
+    search = facts.run.get("search")
+    if search is None:
+        return ""
+    rows = [
+        [
+            f"{trial['number'] + 1}",
+            "too slow" if trial["score"] is None else f"{trial['score']:.4f}",
+            format_duration(trial["seconds"]),
+            escaped(_in_words(trial["settings"])),
+        ]
+        for trial in search["trials"]
+    ]
+    notes = "".join(f"<p><b>{escaped(note[:1].upper() + note[1:])}.</b></p>" for note in search.get("notes", ()))
+    content = notes + table(["trial", search["metric"].replace("_", " "), "time", "settings"], rows, numbers=(1, 2))
+    note = f"Scores on validation rows. Trained on all rows but the test rows: {_in_words(search['settings'])}."
+    return card("Search for settings", content, note=note, name="search")
+
+
+def _in_words(settings: Mapping[str, Any]) -> str:
+    values = {name: f"{value:.3g}" if name == "lr" else value for name, value in settings.items()}
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or "default settings"
 
 
 def _examples(examples: Any) -> str:

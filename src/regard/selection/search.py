@@ -13,7 +13,7 @@ import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
@@ -23,10 +23,12 @@ from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, par
 from regard.display import html_summary
 from regard.errors import InputError, MissingExtra, setting
 from regard.metrics.confidence import Score, scores_in_words
+from regard.metrics.meter import Meter
 from regard.predict import load
 from regard.predict.model_task import task_for
 from regard.progress import OnProgress, Progress
-from regard.selection.run_notes import add_to_run, final_begun, mark_final
+from regard.selection.run_notes import add_to_run, final_begun, mark_final, write_pages
+from regard.selection.trials import FINAL, Trial, best_trial, nothing_searched
 from regard.tasks.inference import LossTotal, score_answers
 from regard.training.load_data import LabeledData, Where, fingerprint
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -40,17 +42,7 @@ LR_RANGE = 3.0  # the learning rate is searched from a third to three times the 
 EPOCH_FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the default number of epochs
 BATCH_SIZES = (8, 16, 32, 64)
 DROPOUTS = (0.0, 0.1, 0.2)
-FINAL = 1.3  # seconds of the final training, as a multiple of the longest trial
 NO_VALIDATION = {"dev_fraction": 0.0, "refit": "no"}
-
-
-class Trial(NamedTuple):
-    """Settings that were tried, and their score on the validation rows; None if it took too long."""
-
-    number: int
-    settings: dict[str, Any]
-    score: float | None
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -66,6 +58,7 @@ class SettingsSearch:
     folder: str
     trials: tuple[Trial, ...] = ()
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()  # such as that the time was too short for a search
 
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
@@ -73,6 +66,7 @@ class SettingsSearch:
 
     def _repr_html_(self) -> str:
         values = {**scores_in_words(self.scores), "test rows": self.test_rows, "trials": len(self.trials)}
+        values |= {"note": "; ".join(self.notes)} if self.notes else {}
         return html_summary(f"{self.task}: {self.folder}", {**values, **self.settings})
 
 
@@ -121,10 +115,13 @@ def search_settings(
     done = search.run(started + budget, trials, progress, training)
     best = best_trial(done, higher=search.higher)
     seconds = max(started + budget - clock.monotonic(), best.seconds)
-    result = search.train_final(folder, best, training, seconds=seconds, overwrite=replaced)
-    result = replace(result, trials=tuple(done), seconds=round(clock.monotonic() - started, 3))
-    names = ("metric", "settings", "trials", "scores", "test_rows")
+    result, meter = search.train_final(folder, best, training, seconds=seconds, overwrite=replaced)
+    result = replace(
+        result, trials=tuple(done), seconds=round(clock.monotonic() - started, 3), notes=search.notes(done, trials)
+    )
+    names = ("metric", "settings", "trials", "scores", "test_rows", "notes")
     add_to_run(folder, "search", {name: value for name, value in result.json().items() if name in names})
+    write_pages(folder, meter)
     shutil.rmtree(search.work)
     return result
 
@@ -149,14 +146,6 @@ def search_space(default: Settings, user_settings: Mapping[str, Any], *, rows: i
     return open_settings
 
 
-def best_trial(trials: Sequence[Trial], *, higher: bool) -> Trial:
-    """The trial with the best score; of equal ones the first."""
-    scored = [trial for trial in trials if trial.score is not None]
-    if not scored:
-        raise InputError(f"no trial has ended within the time. Give more with {setting('search')}.")
-    return max(scored, key=lambda trial: ((trial.score or 0.0) * (1 if higher else -1), -trial.number))
-
-
 def _optuna() -> Any:
     try:
         import optuna
@@ -176,6 +165,7 @@ class _Search:
     model: Mapping[str, Any]
     settings: Mapping[str, Any]
     seed: int
+    default_epochs: float | None = None
 
     @classmethod
     def of(
@@ -193,7 +183,14 @@ class _Search:
             model=model,
             settings=settings,
             seed=seed,
+            default_epochs=default.epochs,
         )
+
+    def notes(self, trials: Sequence[Trial], max_trials: int | None) -> tuple[str, ...]:
+        """What to know about these trials."""
+        epochs = self.space.get("epochs", ())
+        note = nothing_searched(trials, epochs=epochs, default_epochs=self.default_epochs, max_trials=max_trials)
+        return () if note is None else (note,)
 
     def open(self, *, overwrite: bool) -> None:
         """Create the folder for the files, or go on with the same search that was stopped there."""
@@ -237,7 +234,7 @@ class _Search:
 
     def train_final(
         self, folder: Path, best: Trial, training: OnTrainingEvent | None, *, seconds: float, overwrite: bool
-    ) -> SettingsSearch:
+    ) -> tuple[SettingsSearch, Meter]:
         """Train with the best settings on training and validation rows, and score on the test rows."""
         labeled = self.data.labeled
         records = [*labeled.train, *labeled.dev]
@@ -245,20 +242,22 @@ class _Search:
         options: dict[str, Any] = {**self.settings, **best.settings, **NO_VALIDATION}
         options = with_steps(options, options["steps"]) if "steps" in options else options  # of a shortened trial
         mark_final(self.work)
-        _, steps = self._train_within(seconds, whole, folder, options, training, overwrite=overwrite)
+        _, over = self._train_within(seconds, whole, folder, options, training, overwrite=overwrite)
         model = load(folder, device=self.settings.get("device", "auto"))
         task = task_for(model.checkpoint, model.folder)
         on_batch = on_test_progress(training, "scoring", len(self.data.test), "rows")
         answered = answer_function(model, task)(self.data.test, on_batch=on_batch)
-        return SettingsSearch(
+        scored = score_answers(task, answered, LossTotal())
+        result = SettingsSearch(
             task=labeled.task,
             metric=self.metric,
-            settings=best.settings if steps is None else with_steps(best.settings, steps),
-            scores=score_answers(task, answered, LossTotal()).scores,
+            settings=best.settings if over is None else with_steps(best.settings, over.steps),
+            scores=scored.scores,
             rows=len(records),
             test_rows=len(self.data.test),
             folder=str(folder),
         )
+        return result, scored.meter
 
     def _distributions(self, optuna: Any) -> dict[str, Any]:
         kinds = optuna.distributions
@@ -287,15 +286,17 @@ class _Search:
         shutil.rmtree(folder, ignore_errors=True)
         options: dict[str, Any] = {**self.settings, **suggested, "refit": "no"}
         started = clock.monotonic()
-        score: float | None = None
+        score = full_seconds = None
         try:
-            result, steps = self._train_within(limit, self.data.labeled, folder, options, training, shorten=number == 0)
-            suggested = suggested if steps is None else with_steps(suggested, steps)
+            result, over = self._train_within(limit, self.data.labeled, folder, options, training, shorten=number == 0)
             score = result.scores[self.metric].value
+            if over is not None:
+                suggested = with_steps(suggested, over.steps)
+                full_seconds = round(result.seconds * over.planned / over.steps, 3)
         except OverBudget:
             pass
         shutil.rmtree(folder, ignore_errors=True)
-        return Trial(number, suggested, score, round(clock.monotonic() - started, 3))
+        return Trial(number, suggested, score, round(clock.monotonic() - started, 3), full_seconds)
 
     def _train_within(
         self,
@@ -307,8 +308,8 @@ class _Search:
         *,
         overwrite: bool = False,
         shorten: bool = True,
-    ) -> tuple[TrainResult, int | None]:
-        """Train; a training that would take longer begins again with fewer steps, whose number is returned too.
+    ) -> tuple[TrainResult, OverBudget | None]:
+        """Train; a training that would take longer begins again with fewer steps, which are returned too.
 
         shorten: raise OverBudget instead if this is false.
         """
@@ -319,7 +320,7 @@ class _Search:
             if not shorten:
                 raise
             fewer = with_steps(options, over.steps)
-            return train(data, out=out, overwrite=True, progress=training, **self.model, **fewer), over.steps
+            return train(data, out=out, overwrite=True, progress=training, **self.model, **fewer), over
 
     def _stored(self) -> list[Trial]:
         """The trials of a search that was stopped."""
