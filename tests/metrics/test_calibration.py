@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from regard.errors import InputError
 from regard.metrics.calibration import (
@@ -17,6 +18,8 @@ from regard.metrics.calibration import (
     fit_confidence_temperature,
     fit_sigmoid_temperature,
     fit_temperature,
+    sigmoid,
+    softmax,
 )
 
 
@@ -111,3 +114,10 @@ def test_the_temperature_of_answers_says_how_often_they_are_right(temperature: f
 def test_a_temperature_is_above_zero(temperature: float) -> None:
     with pytest.raises(InputError, match="the temperature is"):
         check_temperature(temperature)
+
+
+@pytest.mark.parametrize("logits", [[0.0], [3.0, -2.0, 700.0, -800.0], [1e-3, 0.5, 0.5], [-1e4, -1e4]])
+def test_probabilities_are_those_of_torch(logits: list[float]) -> None:
+    exact = torch.tensor(logits, dtype=torch.float64)
+    assert softmax(logits) == pytest.approx(exact.softmax(0).tolist(), rel=1e-12)
+    assert [sigmoid(logit) for logit in logits] == pytest.approx(exact.sigmoid().tolist(), rel=1e-12)

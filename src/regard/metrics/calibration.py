@@ -172,3 +172,19 @@ def _root(derivatives: Callable[[float], tuple[float, float]]) -> float:
             return newer
         at = newer
     return at
+
+
+def softmax(logits: Sequence[float]) -> list[float]:
+    """Probabilities of a few classes; in plain Python, since the calls of a library take longer than the arithmetic."""
+    highest = max(logits)
+    exponentials = [math.exp(logit - highest) for logit in logits]
+    total = sum(exponentials)
+    return [value / total for value in exponentials]
+
+
+def sigmoid(logit: float) -> float:
+    """The probability of a logit, without overflow."""
+    if logit >= 0:
+        return 1 / (1 + math.exp(-logit))
+    exponential = math.exp(logit)
+    return exponential / (1 + exponential)

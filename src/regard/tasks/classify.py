@@ -23,7 +23,7 @@ from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.errors import DataError, InputError, did_you_mean
-from regard.metrics.calibration import check_temperature, fit_sigmoid_temperature, fit_temperature
+from regard.metrics.calibration import check_temperature, fit_sigmoid_temperature, fit_temperature, sigmoid, softmax
 from regard.metrics.meter import LabelMeter, Meter, MultiLabelMeter, NumberMeter
 from regard.metrics.thresholds import FIXED, tune_thresholds
 from regard.model.transformer import Output
@@ -322,11 +322,11 @@ class Classify(Task):
         return list(output.logits[: inputs.rows].float().cpu().numpy())
 
     def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
-        logits_C = torch.from_numpy(np.mean(outputs, axis=0))
+        logits = (outputs[0] if len(outputs) == 1 else np.mean(outputs, axis=0)).tolist()
         if self.kind == "number":
-            return NumberAnswer(len(outputs), value=float(logits_C[0]))
-        logits_C = logits_C / self.temperature
-        chances = (logits_C.softmax(0) if self.kind == "single" else logits_C.sigmoid()).tolist()
+            return NumberAnswer(len(outputs), value=logits[0])
+        logits = [logit / self.temperature for logit in logits]
+        chances = softmax(logits) if self.kind == "single" else [sigmoid(logit) for logit in logits]
         scores = dict(sorted(zip(self.names, chances, strict=True), key=lambda pair: -pair[1]))
         if self.kind == "single":
             best = next(iter(scores))

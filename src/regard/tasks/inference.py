@@ -97,7 +97,6 @@ def network_runner(network: Network, task: Task, *, dtype: torch.dtype = torch.f
     return run
 
 
-@torch.inference_mode()
 def answer_records(
     task: Task,
     run: RunNetwork,
@@ -151,6 +150,7 @@ def answer_records(
         done += len(chunk)
 
 
+@torch.inference_mode()  # once for each chunk: on the generator above it would be entered for each answer
 def _row_outputs(
     task: Task,
     run: RunNetwork,
