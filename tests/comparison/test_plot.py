@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from regard.comparison.plot import draw_curves, draw_pareto, pareto_front
+import pytest
+
+from regard.comparison import plot
+from regard.comparison.plot import draw_curves, draw_pareto, pareto_front, place_names
 from regard.comparison.result import Comparison, LearningCurve, ModelResult
 from regard.metrics.confidence import Score
 
@@ -34,6 +38,26 @@ def test_pictures_are_written(tmp_path: Path) -> None:
     curve = LearningCurve("m", (10, 20), (score, score), {40: score, 80: score}, score, "")
     draw_curves(comparison(curves=(curve,)), tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_stay_inside_of_the_axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes: dict[str, Any] = {}
+
+    def place(axis: Any, names: Any) -> None:
+        place_names(axis, names)
+        boxes.update({name.get_text(): name.get_window_extent() for name in names})
+        boxes["axes"] = axis.get_window_extent()
+        boxes["point"] = axis.transData.transform(names[0].xy)
+
+    monkeypatch.setattr(plot, "place_names", place)
+    slowest = "a-model-with-a-long-name"
+    models = (model(slowest, 0.9, 100), model("other", 0.89, 95), model("fast", 0.7, 1), model("middle", 0.8, 10))
+    draw_pareto(comparison(models=models), tmp_path / "pareto.png")
+    axes, right = boxes.pop("axes"), boxes.pop("point")[0]
+    assert boxes[slowest].x1 < right  # left of its point
+    for name, box in boxes.items():
+        assert axes.x0 <= box.x0 < box.x1 <= axes.x1, name
+        assert not box.count_overlaps([other for key, other in boxes.items() if key != name])
 
 
 def test_nothing_is_drawn_without_results(tmp_path: Path) -> None:

@@ -95,3 +95,7 @@ def test_names_of_close_points_do_not_cover_each_other() -> None:
         for other in boxes[position + 1 :]:
             assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
     assert label_places([(WIDTH - 2.0, 50.0)], ["at the edge"])[0].anchor == "end"
+    name = "ends after the axis"  # but inside of the picture
+    point = (WIDTH - len(name) * CHARACTER - 12.0, 50.0)
+    assert label_places([point], [name])[0].anchor == "end"
+    assert label_places([(point[0] - 12, 50.0)], [name])[0].anchor == "start"

@@ -12,6 +12,12 @@ from regard.data.atomic import atomic_path
 BEST, OTHER, PALE, DARK = "#3b6ea8", "#8a8a8a", "#999999", "#333333"
 COLORS = ("#3b6ea8", "#c44e3b", "#4d8a57", "#8a5d9e", "#c08a2b", "#4a9aa8")
 NAME = 28  # characters of a model's name
+PLACES = (  # of a name: how it is aligned, and the distance to its point
+    ("left", (8, -12)),  # the line between the best models rises to the right
+    ("right", (-8, 5)),
+    ("left", (8, 5)),
+    ("right", (-8, -12)),
+)
 
 
 def draw_pareto(comparison: Comparison, path: Path) -> None:
@@ -26,8 +32,7 @@ def draw_pareto(comparison: Comparison, path: Path) -> None:
     front = pareto_front(models, comparison.metric, higher=comparison.higher_is_better)
     line = sorted((model.latency_ms, model.scores[comparison.metric].value) for model in front)
     axis.plot(*zip(*line, strict=True), color=BEST, linewidth=1, alpha=0.6, zorder=1)
-    for model in models:
-        _draw_model(axis, model, comparison.metric, color=BEST if model in front else OTHER)
+    names = [_draw_model(axis, model, comparison.metric, color=BEST if model in front else OTHER) for model in models]
     axis.set_xscale("log")
     axis.set(xlabel="time of one text in ms", ylabel=comparison.metric.replace("_", " "))
     title = (
@@ -38,6 +43,7 @@ def draw_pareto(comparison: Comparison, path: Path) -> None:
     if not comparison.higher_is_better:
         axis.invert_yaxis()
     _plain(axis)
+    place_names(axis, names)
     with atomic_path(path) as part:
         figure.savefig(part, dpi=150, format="png")
 
@@ -58,23 +64,47 @@ def pareto_front(models: Sequence[ModelResult], metric: str, *, higher: bool = T
     return [model for model in models if not beaten(model)]
 
 
-def _draw_model(axis: Any, model: ModelResult, metric: str, *, color: str) -> None:
+def _draw_model(axis: Any, model: ModelResult, metric: str, *, color: str) -> Any:
+    """Draw the point of a model; returns its name, to be placed."""
     from matplotlib.patheffects import withStroke
 
     score = model.scores[metric]
     errors = [[score.value - score.low], [score.high - score.value]]
     axis.errorbar(model.latency_ms, score.value, yerr=errors, fmt="o", color=color, capsize=3, linewidth=1, zorder=2)
     text = model.name if len(model.name) <= NAME else f"{model.name[: NAME - 1]}…"
-    axis.annotate(
+    name = axis.annotate(
         text,
         (model.latency_ms, score.value),
         textcoords="offset points",
-        xytext=(8, -12),  # the line between the best models rises to the right
+        xytext=PLACES[0][1],
         color=DARK,
         fontsize=9,
         annotation_clip=False,
         path_effects=[withStroke(linewidth=3, foreground="white")],  # readable where it crosses a line
     )
+    name.set_in_layout(False)  # else the axes become narrower, instead of the name another place
+    return name
+
+
+def place_names(axis: Any, names: Sequence[Any]) -> None:
+    """Place each name beside its point, inside of the axes, where it covers no other name or point."""
+    axis.figure.draw_without_rendering()
+    inside = axis.get_window_extent()
+    points = [axis.transData.transform(name.xy) for name in names]
+    taken: list[Any] = []
+    for name in names:
+        fits, free = [], []
+        for alignment, offset in PLACES:
+            name.set(horizontalalignment=alignment, position=offset)
+            box = name.get_window_extent()
+            if box.x0 < inside.x0 or box.x1 > inside.x1:
+                continue
+            fits.append((alignment, offset, box))
+            if not box.count_overlaps(taken) and not any(box.contains(*point) for point in points):
+                free.append(fits[-1])
+        alignment, offset, box = (free or fits or [(*PLACES[0], inside)])[0]
+        name.set(horizontalalignment=alignment, position=offset)
+        taken += [box] if fits else []
 
 
 def draw_curves(comparison: Comparison, path: Path) -> None:

@@ -15,7 +15,7 @@ from regard.report.row_facts import CoveragePoint
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
 RADIUS = 5  # of the dot of a model
-CHARACTER = 7.5  # width of a character of a bold name
+CHARACTER = 8  # width of a character of a bold name
 MAX_POINTS = 400  # of a line; of more, means over neighbors are drawn
 
 Points = Sequence[tuple[float, float]]
@@ -155,7 +155,7 @@ class LabelPlace(NamedTuple):
 
 
 def label_places(points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[LabelPlace]:
-    """A place for the name of each point, on its right, left, top or bottom, that covers no other name or point."""
+    """A place for each name beside its point: inside of the axes if it fits there, and over no other name or point."""
     taken = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in points]
     places = []
     for (x, y), name in zip(points, names, strict=True):
@@ -166,7 +166,8 @@ def label_places(points: Sequence[tuple[float, float]], names: Sequence[str]) ->
             (LabelPlace(x, y - 10, "middle"), (x - width / 2, y - 21, x + width / 2, y - 9)),
             (LabelPlace(x, y + 19, "middle"), (x - width / 2, y + 8, x + width / 2, y + 20)),
         ]
-        fits = [one for one in candidates if one[1][0] >= 0 and one[1][2] <= WIDTH]
+        fits = [one for one in candidates if one[1][0] >= LEFT and one[1][2] <= WIDTH - RIGHT]
+        fits = fits or [one for one in candidates if one[1][0] >= 0 and one[1][2] <= WIDTH]
         free = [one for one in fits if not any(_overlap(one[1], box) for box in taken)]
         place, box = (free or fits or candidates)[0]
         places.append(place)
