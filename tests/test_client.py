@@ -126,6 +126,15 @@ def test_coroutines(url: str) -> None:
     assert results[1:5] == [[[1.0]], ["x"], "y", []]
 
 
+def test_pieces_in_a_coroutine(url: str) -> None:
+    async def ask() -> list[str]:
+        async with regard.AsyncClient(url, concurrency=1) as client:
+            first = await anext(client.stream("a"))  # the rest is not read
+            return [first] + [piece async for piece in client.stream("a")]
+
+    assert asyncio.run(ask()) == ["a", "a", "b"]
+
+
 def test_one_string_is_no_list(url: str) -> None:
     for method in (regard.Client(url).predict, regard.Client(url).embed):
         with pytest.raises(regard.errors.InputError, match="Write \\[text\\]"):

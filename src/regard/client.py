@@ -11,9 +11,9 @@ import threading
 import time
 import urllib.parse
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from regard.errors import InputError, RegardError
@@ -150,7 +150,7 @@ class Client:
         """The continuation of a prompt."""
         return str(self._answers("/generate", prompt=prompt, **options)[0]["text"])
 
-    def stream(self, prompt: str, **options: Any) -> Iterator[str]:
+    def stream(self, prompt: str, **options: Any) -> Generator[str]:
         """The continuation of a prompt in pieces, each as soon as it is final."""
         with self._open("/generate", {"prompt": prompt, "stream": True, **options}) as response:
             for line in response:
@@ -215,7 +215,9 @@ class Client:
 
 
 class AsyncClient:
-    """The methods of `Client` as coroutines: `await client.predict(texts)`. Each call runs in a thread.
+    """The methods of `Client` as coroutines: `await client.predict(texts)`, `async for piece in client.stream(prompt)`.
+
+    Each call runs in a thread.
 
     concurrency: calls that may be in progress at once; others wait. The other options are those of `Client`.
     """
@@ -256,6 +258,15 @@ class AsyncClient:
 
     async def generate(self, prompt: str, **options: Any) -> str:
         return await self._call(self._client.generate, prompt, **options)
+
+    async def stream(self, prompt: str, **options: Any) -> AsyncIterator[str]:
+        pieces = self._client.stream(prompt, **options)
+        try:
+            while (piece := await self._call(next, pieces, None)) is not None:
+                yield piece
+        finally:
+            with suppress(ValueError):  # a thread still waits for the next piece: it is closed after that
+                pieces.close()
 
     async def tokenize(self, texts: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         return await self._call(self._client.tokenize, texts, **options)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -49,3 +50,24 @@ def test_a_bad_line_fails_alone() -> None:
         assert ask(client, []) == []
     assert ["error" in result for result in results] == [False, True, True, False]
     assert ["error" in json.loads(line) for line in raw] == [False, True, False]
+
+
+def test_errors_name_no_index_of_their_own_and_stay_out_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with client_of("bert") as client:
+        results = ask(client, ["a film", 3, ""]) + ask(client, [["secret"], ""], "?route=embed")
+        gc.collect()  # asyncio logs errors that no one has read
+    errors = [result["error"] for result in results[1:]]
+    assert errors[0].startswith("the input is 3 (int)")
+    assert errors[1].startswith("the input holds an empty text")
+    assert errors[2].startswith("the text is ['secret']")
+    assert errors[3].startswith("the text is empty")
+    assert not any(record.levelname == "ERROR" for record in caplog.records)
+
+
+def test_a_text_may_be_an_object_with_its_name() -> None:
+    with client_of("bert") as client:
+        for route in ("predict", "embed", "explain"):
+            plain, named = ask(client, ["a film", {"text": "a film"}], f"?route={route}")
+            assert plain["answer"] == named["answer"]
+        for line in ask(client, [3, None, {"a": "b"}, [["a"]], []], "?route=explain"):
+            assert line["error_type"] == "InputError"

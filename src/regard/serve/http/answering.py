@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,6 +16,8 @@ from regard.serve.http.tracing import TRACER, add_step_spans
 from regard.serve.model_table import ModelTable
 from regard.serve.served import Answered, Computed, Item, RequestFailed, Served
 from regard.serve.settings import NotReady, TooLarge
+
+FIRST = re.compile(r"\A(input|text) 0\b")  # how an error calls the one item that was checked
 
 
 class ClientLeft(Exception):
@@ -106,6 +109,13 @@ async def _disconnected(request: Request) -> None:
 def _at_index(error: BaseException, number: int, count: int) -> BaseException:
     """The same error with the index of its text, where there are several."""
     if count == 1 or not isinstance(error, InputError | TooLarge):
-        return error
+        return of_item(error)
     kind = TooLarge if isinstance(error, TooLarge) else InputError
-    return kind(f"input {number}: {error}")
+    return kind(f"input {number}: {FIRST.sub('it', str(error))}")
+
+
+def of_item(error: BaseException) -> BaseException:
+    """The same error without an index: each item is checked alone, so it would always be 0."""
+    if type(error) is not InputError:
+        return error
+    return InputError(FIRST.sub(r"the \1", str(error)))

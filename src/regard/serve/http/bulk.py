@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from regard.errors import InputError, did_you_mean, shorten
-from regard.serve.http.answering import submitted
+from regard.serve.http.answering import of_item, submitted
 from regard.serve.http.problems import problem_of
 from regard.serve.http.schemas import BODIES
 from regard.serve.model_table import ModelTable
@@ -88,7 +88,7 @@ class BulkRun:
     async def submit(self, line: bytes) -> Answered | BaseException:
         """The future of a line, or its error."""
         try:
-            item = json.loads(line)
+            item = _item(json.loads(line))
             _, (future,) = await submitted(self.table, self.model, self.kind, [item], **self.options)
         except (ValueError, RecursionError) as error:
             return error if isinstance(error, InputError) else InputError(f"the line is not JSON ({error!s:.100}).")
@@ -112,7 +112,14 @@ class BulkRun:
         start = f'{{"index":{line.index},'
         if isinstance(result, Computed):
             return f'{start}"answer":{result.text}}}\n'.encode()
-        return start.encode() + bytes(problem_of(result).body)[1:] + b"\n"
+        return start.encode() + bytes(problem_of(of_item(result)).body)[1:] + b"\n"
+
+
+def _item(value: Any) -> Any:
+    """The input of a line. A text may also be written as in the body of its route: {"text"} or {"prompt"}."""
+    if isinstance(value, dict) and value.keys() in ({"text"}, {"prompt"}):
+        return next(iter(value.values()))
+    return value
 
 
 @dataclass(eq=False)
@@ -143,7 +150,7 @@ class BulkLine:
 async def _result(result: Answered | BaseException) -> Computed | BaseException:
     if isinstance(result, BaseException):
         return result
-    await asyncio.wait([asyncio.wrap_future(result)])
+    await asyncio.gather(asyncio.wrap_future(result), return_exceptions=True)  # an error that no one reads is logged
     return error_of(result) or result.result()
 
 

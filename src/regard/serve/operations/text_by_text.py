@@ -17,6 +17,7 @@ from regard.predict.model_task import capabilities
 from regard.serve.operations.operation import Operation, Prepared
 from regard.serve.served import Item
 
+PAIRS = (("question", "context"), ("first", "second"))  # two texts that are explained together
 EXPLAIN_RUNS = 20  # passes that an explanation is counted as in the queue; methods differ
 
 
@@ -99,7 +100,10 @@ class ExplainOperation(TextByTextOperation):
     name = "explain"
 
     def _prepared(self, number: int, item: Item) -> Prepared:
-        texts = [item] if isinstance(item, str) else list(item)
+        texts = item if isinstance(item, list) else [item]
+        for first, second in PAIRS:
+            if isinstance(item, dict) and item.keys() == {first, second}:
+                texts = [item[first], item[second]]
         if len(texts) not in (1, 2):
             raise InputError(f"input {number} has {len(texts)} texts, expected one or two.")
         tokens = sum(super(ExplainOperation, self)._prepared(number, text).lengths[0] for text in texts)
