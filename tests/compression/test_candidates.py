@@ -16,6 +16,7 @@ from regard.compression.candidates import (
     SMALL,
     CandidateSpec,
     Workshop,
+    check_candidates,
     check_methods,
     max_vocabulary,
     plan_candidates,
@@ -45,6 +46,8 @@ def test_candidates_fit_the_network_and_the_task() -> None:
     assert plan_candidates(recurrent, "translate", methods=METHODS) == []
     with pytest.raises(InputError, match='the method "int4" is not known; expected some of: int8'):
         check_methods(["int4"])
+    with pytest.raises(InputError, match=r"no candidate can be made of this model for translate .* ngram\. Try other"):
+        check_candidates([], "translate", ["ngram"])
 
 
 def test_layers_in_fp32_are_part_of_the_name() -> None:

@@ -242,8 +242,9 @@ def test_what_is_refused(teacher_folder: Path, rows_file: Path, tmp_path: Path) 
 
 
 def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
-    with pytest.raises(BelowFloor):
+    with pytest.raises(BelowFloor) as error:
         compress(teacher_folder, rows_file, test=test_file, out=tmp_path / "a", time=0.001, methods=["half"])
+    assert error.value.compression.notes[-1] == "the time was up before these candidates: fp16, bf16"
     result = compress(
         teacher_folder,
         rows_file,

@@ -64,3 +64,8 @@ def test_small_test_sets_are_refused_with_a_number() -> None:
     with pytest.raises(InputError, match=f"there are 12 test rows.*about {rows_for_floor(0.99):,} for this floor"):
         check_rows(12, 0.99)
     assert rows_for_floor(0.99) > rows_for_floor(0.95)
+
+
+def test_a_low_floor_asks_for_no_fewer_rows_than_the_least() -> None:
+    with pytest.raises(InputError, match=r"expected at least 30\. Give more rows"):
+        check_rows(12, 0.8)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.manifest import CARD, MANIFEST, MODEL, RUN_FILES, files_of, matches, owned, write_manifest
-from regard.errors import FolderError
+from regard.errors import FolderError, setting
 from regard.foreign import path_inside, read_json_value
 
 
@@ -65,7 +65,7 @@ def atomic_folder(
     target = _real(target)
     occupied = target.is_dir() and any(target.iterdir())
     if occupied and not overwrite:
-        raise FolderError(f"{target} exists and is not empty. Name a new folder, or allow overwriting.")
+        raise FolderError(f"{target} exists and is not empty. Name a new folder, or use {setting('overwrite', True)}.")
     if Path.cwd().is_relative_to(target):
         raise FolderError(f"{target} is the current folder, which cannot be replaced. Write to another folder.")
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}.part"

@@ -23,7 +23,7 @@ from regard.compression.students.shapes import Shape, can_shrink, kept_layers, s
 from regard.compression.students.vocabulary import can_trim, teacher_ids, trim_vocabulary
 from regard.compression.teacher import Teacher
 from regard.config import ModelConfig
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.export.engines import RECORD
 from regard.export.int8_linear import int8_layers
 from regard.export.onnx_files import write_onnx_files
@@ -321,6 +321,15 @@ def check_methods(names: Sequence[str]) -> None:
     for name in names:
         if name not in METHODS:
             raise InputError(f'the method "{name}" is not known; expected some of: {", ".join(METHODS)}.')
+
+
+def check_candidates(candidates: Sequence[CandidateSpec], task: str, methods: Sequence[str]) -> None:
+    """Raise InputError if no method can be used for this model."""
+    if not candidates:
+        raise InputError(
+            f"no candidate can be made of this model for {task} with {setting('methods')} {' '.join(methods)}. Try "
+            "other methods: int8 and half are for every Transformer; docs/compress.md says what the others are for."
+        )
 
 
 SMALL = 5_000_000  # parameters of a small student

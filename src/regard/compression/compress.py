@@ -12,7 +12,14 @@ from regard.comparison.groups import group_key, row_groups
 from regard.comparison.labels import label_mapping
 from regard.comparison.trainings.compared_data import TEST_FRACTION, ComparedData, load_compared_data
 from regard.comparison.trainings.time_budget import parse_duration
-from regard.compression.candidates import METHODS, CandidateSpec, Workshop, check_methods, plan_candidates
+from regard.compression.candidates import (
+    METHODS,
+    CandidateSpec,
+    Workshop,
+    check_candidates,
+    check_methods,
+    plan_candidates,
+)
 from regard.compression.guarantee import check_floor, check_rows
 from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows, words_of
 from regard.compression.neighbors import word_neighbors
@@ -104,12 +111,14 @@ def compress(
     reading |= {"test": test, "dev": dev, "test_fraction": test_fraction}
     opened, task, rows = _open(model, data, user_settings.device, reading)
     check_rows(len(rows.test), floor)
+    candidates = plan_candidates(opened, task.name, methods=methods)
+    check_candidates(candidates, task.name, methods)
     texts = None if unlabeled is None else read_unlabeled(unlabeled, task.name)
     work = WorkFolder.of(request.target)
     with folder_lock(work.path, activity="written by a compression", fix=LOCKED):
         workshop = Workshop(Teacher(opened, task, work.teacher_cache, progress), rows.labeled, settings, training)
         workshop.more_rows = lambda: _more_rows(workshop, texts, user_settings.seed)
-        result = _compress(request, workshop, work, rows, plan_candidates(opened, task.name, methods=methods), progress)
+        result = _compress(request, workshop, work, rows, candidates, progress)
         result = result if keep_all else _without_candidates(result, work)
     return replace(result, seconds=round(clock.monotonic() - started, 3))
 
@@ -237,7 +246,7 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
             index = search.entries.index(nearest[0])
             chosen = replace(nearest[0], result=replace(nearest[0].result, is_chosen=True, holds=False))
             search.entries[index] = chosen
-    notes = [*rows.notes]
+    notes = [*rows.notes, *_time_note(search)]
     if failed and chosen is not None:
         notes.append(f"no candidate holds the floor of {search.floor:g}; {chosen.result.name} comes nearest")
     assert search.teacher is not None
@@ -257,6 +266,13 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
         raise BelowFloor(below_floor_message(search), result)
     write_chosen(request.target, search.work.model(chosen.candidate), result, overwrite=request.overwrite)
     return result
+
+
+def _time_note(search: Search) -> list[str]:
+    if not search.skipped:
+        return []
+    names = ", ".join(search.skipped)
+    return [f"the time was up before these candidates: {names}"]
 
 
 def below_floor_message(search: Search) -> str:

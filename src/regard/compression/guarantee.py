@@ -74,7 +74,9 @@ def rows_for_floor(floor: float, score: float = 0.9) -> int:
 def check_rows(rows: int, floor: float) -> None:
     """Raise InputError for a test set that cannot prove anything."""
     if rows < MIN_ROWS:
+        needed = rows_for_floor(floor)
+        more = f", and about {needed:,} for this floor" if needed > MIN_ROWS else ""
         raise InputError(
             f"there are {rows} test rows, too few to prove that {floor:.0%} of the score is kept; expected at least "
-            f"{MIN_ROWS}, and about {rows_for_floor(floor):,} for this floor. Give more rows with {setting('test')}."
+            f"{MIN_ROWS}{more}. Give more rows with {setting('test')}."
         )

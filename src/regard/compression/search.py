@@ -62,11 +62,12 @@ class Search:
     progress: OnProgress | None = None
     entries: list[Entry] = field(default_factory=list)
     teacher: Entry | None = None
+    skipped: list[str] = field(default_factory=list)  # candidates that there was no time for
 
     def run(self, candidates: Sequence[CandidateSpec]) -> None:
         """Measure the teacher, then the candidates."""
         waiting = list(candidates)
-        self._report("teacher", 0, len(waiting) + 1)
+        self._report("teacher", 0, len(waiting))
         self.teacher = self._measured(CandidateSpec("teacher", "teacher", "engine"), self.workshop.teacher_folder)
         score = self.teacher.result.scores[self.metric].value
         if not score > 0:
@@ -74,9 +75,10 @@ class Search:
         done = 1
         while waiting:
             candidate = waiting.pop(0)
-            self._report(candidate.name, done, done + len(waiting))
             if self._is_late() and self.work.read(candidate.slug, None) is None:
+                self.skipped = [candidate.name, *(other.name for other in waiting)]
                 break
+            self._report(candidate.name, done, done + len(waiting))
             trainings = 1 + sum(other.is_trained for other in waiting)
             entry = self._entry(candidate, trainings)
             self.entries.append(entry)

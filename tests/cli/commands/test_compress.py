@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from tests.cli.helpers import run
 
+from regard.cli.commands.compress import CandidateProgress
 from regard.compression import compress as module
 from regard.compression.compress import BelowFloor
 from regard.compression.result import CandidateResult, Compression
 from regard.metrics.confidence import Score
+from regard.progress import Progress
+from regard.training.output.metrics_log import TrainingEvent
 
 SCORE = Score(0.9, 0.88, 0.92)
 TIMES = {"1": 1.0, "24": 2.0, "128": 3.0}
@@ -32,13 +35,23 @@ def test_a_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     status, out, err = run(capsys, "compress", "runs/a", "rows.csv", "--out", "small", "--floor", "0.95", "--epochs", 2)
     assert status == 0
     assert out.splitlines()[0].split()[:3] == ["model", "accuracy", "difference"]
-    assert "int8 of 2 candidates: small" in out
+    assert "chosen of 2 candidates: int8, in small" in out
     assert "Note: a note." in out
     assert "static: it has no vectors" in err
     assert (options["floor"], options["epochs"], options["arguments"]) == (0.95, 2.0, ("runs/a", "rows.csv"))
     status, out, _ = run(capsys, "compress", "runs/a", "rows.csv", "--out", "small", "--json")
     values = json.loads(out)
     assert (values["chosen"], values["candidates"][0]["kept"]) == ("int8", True)
+
+
+def test_a_training_has_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    event = TrainingEvent("log", 2, 10, {"loss": 0.5, "tokens_per_second": 10.0}, epoch=1.0)
+    with CandidateProgress() as shown:
+        shown.on_training(event)
+        assert shown.bar.bar is not None
+        shown.on_candidate(Progress("candidates", 1, 2, {"name": "int8"}))
+        assert shown.bar is None
 
 
 def test_below_the_floor_the_table_is_shown_and_the_status_is_1(

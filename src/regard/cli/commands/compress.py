@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +12,12 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Columns, Device, Encoding, FileFormat, Json, Labels, ModelName
 from regard.cli.command import Command
 from regard.cli.output import print_json, print_status
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.compression.result import Compression
     from regard.progress import Progress
+    from regard.training.output.metrics_log import TrainingEvent
 
 HELP = """Find the fastest model that keeps the score of a trained one: int8, fewer layers, smaller students.
 
@@ -87,12 +90,13 @@ def run(command: CompressCommand) -> None:
     more = ("encoding", "labels", "allow_below_floor", "keep_all", "overwrite")
     options: dict[str, Any] = {name: getattr(command, name) for name in (*names, *more)}
     try:
-        with same_command_goes_on(command.out):
+        with same_command_goes_on(command.out), CandidateProgress() as shown:
             result = compress(
                 command.model,
                 command.data,
                 columns=None if command.columns is None else parse_columns(command.columns),
-                progress=_show,
+                progress=shown.on_candidate,
+                training=shown.on_training,
                 **options,
                 **{name: value for name, value in settings.items() if value is not None},
             )
@@ -117,14 +121,41 @@ def _print(result: Compression, *, json: bool) -> None:
         if one.error is not None:
             print_status(f"{one.name}: {one.error}")
     if result.chosen is not None:
-        print(f"\n{result.chosen} of {len(result.candidates)} candidates: {result.folder}")
+        print(f"\nchosen of {pluralize(len(result.candidates), 'candidate')}: {result.chosen}, in {result.folder}")
     for note in result.notes:
         print(f"Note: {note}.")
 
 
-def _show(progress: Progress) -> None:
-    if progress.stage == "candidates":
-        print_status(f"[{progress.done}/{progress.total}] {progress.values['name']}")
+class CandidateProgress:
+    """A line per candidate on stderr; in a terminal also a bar with the time left of each training."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+
+    def __enter__(self) -> CandidateProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+            self.bar = None
+
+    def on_candidate(self, progress: Progress) -> None:
+        if progress.stage == "candidates":
+            self._stop()
+            print_status(f"[{progress.done}/{progress.total}] {progress.values['name']}")
+
+    def on_training(self, event: TrainingEvent) -> None:
+        if not sys.stderr.isatty() or event.kind not in ("fit", "log"):
+            return
+        from regard.cli.training_progress import TrainingProgress
+
+        if self.bar is None:
+            self.bar = TrainingProgress()
+        self.bar(event)
 
 
 COMMAND = Command(name="compress", arguments=CompressCommand, help=HELP, run=run)
