@@ -18,6 +18,7 @@ from regard.training.defaults import (
     fill_from_recipe,
     fine_tuning_dropout,
     pair_recipe,
+    probe_recipe,
     resolve_settings,
 )
 from regard.training.engine.schedule import warmup_steps
@@ -94,6 +95,23 @@ def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
         assert name == "translate" or task.recipe(config, 100) == PLAIN
     plain = fill_from_recipe(Settings())
     assert (plain.schedule, plain.warmup, plain.adam_beta2, plain.label_smoothing) == ("linear", 0.1, 0.999, 0.0)
+
+
+@pytest.mark.parametrize(("sequences", "texts"), [(20_000, 32), (20_001, 64), (50_000, 64), (60_000, 128)])
+def test_large_data_sets_have_large_steps(sequences: int, texts: int) -> None:
+    narrow, wide = (from_preset(name, weights=False).config for name in ("bert-mini", "bert-base-uncased"))
+    size = DataSize(sequences, 20.0, 60)
+    result = resolve_settings(Settings(), size, narrow, pretrained=True)
+    assert result.batch_tokens == 20 * texts
+    small = resolve_settings(Settings(), replace(size, sequences=10_000), narrow, pretrained=True)
+    assert result.lr == pytest.approx((small.lr or 0) * (texts / 32) ** 0.5)
+    others = [
+        resolve_settings(Settings(), size, wide, pretrained=True),
+        resolve_settings(Settings(), size, narrow, pretrained=False),
+        resolve_settings(Settings(), size, narrow, pretrained=True, recipe=probe_recipe(narrow, sequences)),
+    ]
+    assert all(one.batch_tokens == 20 * 32 for one in others)
+    assert resolve_settings(Settings(batch_tokens=999), size, narrow, pretrained=True).batch_tokens == 999
 
 
 PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as benchmarks/rates.py found them to work

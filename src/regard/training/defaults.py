@@ -12,6 +12,8 @@ from regard.text.flat_tokens import Ints
 from regard.training.settings import Settings
 
 TEXTS = 32  # texts per step, where texts are short
+MORE_TEXTS = ((20_000, TEXTS), (50_000, 64))  # up to so many sequences, to fine-tune a small encoder; above, MOST_TEXTS
+MOST_TEXTS = 128
 MIN_STEPS = 25  # an epoch should have at least about this many steps
 LITTLE_DATA = 2_000  # sequences up to which a random head gets a higher learning rate
 FINE_TUNING = 6e-5  # learning rate of a pretrained network of width 768 with 32 texts per step
@@ -20,7 +22,7 @@ TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
 PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
-SMALL_WIDTH = 512  # up to which an encoder is fine-tuned on pairs without dropout,
+SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and on pairs without dropout,
 MANY_ROWS = 300  # if there are more rows than this
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
@@ -55,7 +57,8 @@ def resolve_settings(
     """The same settings, with a value for every setting that was not given."""
     given_warmup = settings.warmup
     settings = fill_from_recipe(settings, recipe)
-    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe)
+    max_texts = texts_per_step(size.sequences, config, recipe) if pretrained else TEXTS
+    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, max_texts)
     batch_tokens = max(batch_tokens, size.max_length)
     texts = min(settings.batch_size or batch_tokens / size.mean, size.sequences)
     epochs = settings.epochs
@@ -142,12 +145,23 @@ def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
     return [words for name, words in parts.items() if words and getattr(user_settings, name) is None]
 
 
-def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe) -> int:
+def texts_per_step(sequences: int, config: Config, recipe: Recipe) -> int:
+    """The number of texts in a step of fine-tuning, unless the data is so small that steps are smaller.
+
+    A small encoder learns large data sets as well with large steps, and several times as fast on a GPU (see
+    benchmarks/defaults.md). Not measured for large encoders and for heads that start from a linear probe.
+    """
+    if config.width > SMALL_WIDTH or recipe.lr is not None:
+        return TEXTS
+    return next((texts for limit, texts in MORE_TEXTS if sequences <= limit), MOST_TEXTS)
+
+
+def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe, max_texts: int) -> int:
     if settings.batch_size is not None:
         return max(int(settings.batch_size * size.mean * 2), size.max_length)
     if recipe.tokens is not None:
         return int(max(min(size.sequences * size.mean / MIN_STEPS, recipe.tokens), TOKEN_RANGE[0]))
-    texts = max(recipe.min_texts, min(TEXTS, size.sequences / MIN_STEPS))
+    texts = max(recipe.min_texts, min(max_texts, size.sequences / MIN_STEPS))
     return int(min(max(texts * size.mean, TOKEN_RANGE[0]), TOKEN_RANGE[1]))
 
 

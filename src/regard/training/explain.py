@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from regard.errors import pluralize
-from regard.training.defaults import FEW_ROWS, FINE_TUNING, LITTLE_DATA, MIN_STEPS, TEXTS, resolve_settings
+from regard.training.defaults import (
+    FEW_ROWS,
+    FINE_TUNING,
+    LITTLE_DATA,
+    MIN_STEPS,
+    TEXTS,
+    resolve_settings,
+    texts_per_step,
+)
 from regard.training.head_init.new_head import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
@@ -120,12 +128,14 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     reason = f"about {texts:.0f} texts of {size.mean:.0f} tokens on average"
     if recipe.tokens is None and round(texts) < TEXTS:
         reason += f"; fewer than {TEXTS}, so that an epoch has about {MIN_STEPS} steps"
+    if inputs.model.pretrained and texts_per_step(size.sequences, config, recipe) > TEXTS:
+        reason += f"; more than {TEXTS}, since a small encoder learns large data sets as well with large steps"
     yield SettingReason(
         "batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens or user.batch_size else reason
     )
     if inputs.model.pretrained:
         reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
-        reason += f"(this one: {config.width}) get more, small steps less"
+        reason += f"(this one: {config.width}) get more, small steps less and large ones more"
         if not inputs.model.probe and size.sequences <= LITTLE_DATA:
             reason += "; little data with a random head gets more"
     else:
