@@ -9,6 +9,7 @@
     python benchmarks/compress.py students DATA-FOLDER --out runs      # teachers and students on a GPU, 9 minutes
     python benchmarks/compress.py ratio DATA-FOLDER --out runs --students DIR   # speed of these students, a few minutes
     python benchmarks/compress.py search DATA-FOLDER --out runs        # regard compress on each set, 20 minutes each
+    python benchmarks/compress.py unseen DATA-FOLDER --out runs [--students DIR]   # rows for floor, and int8 losses
     python benchmarks/compress.py floor --out runs                     # 20 repetitions from stored rows, a minute
 
 DATA-FOLDER holds sst2, imdb, ag_news, conll2003 and squad. Half of the held-out rows are validation rows, half test
@@ -47,7 +48,9 @@ from regard.checkpoint.source import from_preset, minilm_folder
 from regard.comparison.trainings.compared_data import ComparedData
 from regard.compression.compress import BelowFloor
 from regard.compression.guarantee import compare_to_floor
-from regard.compression.measure import empty_table, measure
+from regard.compression.measure import Measured, empty_table, measure
+from regard.compression.result import CandidateResult
+from regard.compression.state import WorkFolder
 from regard.config import ModelConfig
 from regard.data.records import Record
 from regard.export.engines import INT8_FILE
@@ -458,16 +461,65 @@ def search(options: argparse.Namespace) -> None:
         keep(stage="search", set=name, chosen=result.chosen, seconds=round(time.monotonic() - started))
 
 
-def floor(options: argparse.Namespace) -> None:
-    """20 repetitions with other splits of the stored test rows: does the choice hold the floor on rows nothing saw?
-
-    Only test rows are used: early stopping and thresholds have seen the validation rows.
-    """
+def unseen(options: argparse.Namespace) -> None:
+    """Answer rows that no training saw with each teacher, in fp32 and int8, and with the students in --students."""
     for name in options.sets:
-        folder = options.out / f"{name}-small.compress" / "candidates"
+        rows = unseen_rows(name, options.data)[: options.rows]
+        dev = held_out(name, options.data).labeled.dev[:300]  # temperature and thresholds are tuned on these
+        folders = {"teacher": options.out / name}
+        for file in sorted(options.students.glob(f"{name}-*.zip")) if options.students else []:
+            folders[file.stem.removeprefix(f"{name}-")] = options.out / file.stem
+            unpack(file, options.out / file.stem)
+        work = WorkFolder(options.out / f"{name}-unseen.compress")
+        teacher: Measured | None = None
+        for key, folder in folders.items():
+            for suffix, model in (
+                ("", regard.load(folder, device="cpu", engine="torch")),
+                ("-int8", regard.load(folder, device="cpu", engine="int8")),
+            ):
+                measured = measure(model, task_for(model.checkpoint, model.folder), dev, rows)
+                teacher = teacher or measured
+                work.write(f"{key}{suffix}", _result(f"{key}{suffix}", measured), measured.dev, measured.test)
+                metric = next(iter(measured.scores))
+                lost = compare_to_floor(measured.test, teacher.test, metric, options.floor).difference
+                points = [round(100 * value, 2) for value in (lost.value, lost.low, lost.high)]
+                score = round(measured.scores[metric].value, 4)
+                about = {"set": name, "model": f"{key}{suffix}", "rows": len(rows), "metric": metric}
+                keep(stage="unseen", **about, score=score, points=points, ms=measured.latency_ms)
+
+
+def _result(name: str, measured: Measured) -> CandidateResult:
+    return CandidateResult(
+        name,
+        "student",
+        scores=measured.scores,
+        latency_ms=measured.latency_ms,
+        texts_per_second=measured.texts_per_second,
+        bytes=measured.bytes,
+        parameters=measured.parameters,
+    )
+
+
+def unseen_rows(name: str, root: Path) -> list[Record]:
+    """Rows that neither trained a teacher nor chose its weights: for SST-2 also the phrases of held-out sentences."""
+    data = held_out(name, root)
+    if name != "sst2":
+        return data.test
+    seen = {record.input_texts for record in (*data.labeled.train, *data.labeled.dev)}
+    whole = SETS[name].load(root)
+    rows = [record for record in (*whole.train, *whole.dev) if record.input_texts not in seen]
+    random.Random(0).shuffle(rows)
+    return rows
+
+
+def floor(options: argparse.Namespace) -> None:
+    """20 repetitions with other splits of the stored rows of the stage unseen: does the choice hold the floor on rows
+    that neither a training nor the choice saw?"""
+    for name in options.sets:
+        folder = options.out / f"{name}-unseen.compress" / "candidates"
         features = {path.parent.name: _stored(path) for path in sorted(folder.glob("*/rows.npz"))}
         if "teacher" not in features:
-            print(f"{name}: no stored rows in {folder}; run the stage students or search first")
+            print(f"{name}: no stored rows in {folder}; run the stage unseen first")
             continue
         teacher = regard.load(options.out / name, device="cpu")
         like = empty_table(task_for(teacher.checkpoint, teacher.folder).meter())
@@ -516,6 +568,7 @@ STAGES: dict[str, Callable[[argparse.Namespace], None]] = {
     "students": students,
     "ratio": ratio,
     "search": search,
+    "unseen": unseen,
     "floor": floor,
 }
 
