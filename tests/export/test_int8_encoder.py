@@ -121,3 +121,19 @@ def test_a_classifier_computes_the_first_tokens_alone(network: Transformer, monk
     assert alone.hidden.shape == (0, network.config.width)
     assert torch.allclose(alone.logits, whole.logits, atol=0.02)
     assert torch.allclose(alone.logits, expected.logits, atol=0.05)
+
+
+@pytest.mark.parametrize("heads", [{"token": 5}, {"span": 2}, {"masked": 0}, {"sequence": 3}])
+@torch.inference_mode()
+def test_heads_are_those_of_torch(cache: Path, heads: dict[str, int]) -> None:
+    network = random_checkpoint("tiny-bert", heads).network
+    assert isinstance(network, Transformer)
+    opened = open_int8_encoder(network)
+    batch, at = Ragged.of([[3, 5, 9], [4, 8]]), torch.tensor([1, 4])
+    for chosen in (None, at):
+        ours, hidden = opened(batch, at=chosen), opened.read(batch)
+        torch_heads = Transformer.apply_heads(opened, hidden, batch, at=chosen, needed=None)
+        assert ours.logits is not None
+        assert torch_heads.logits is not None
+        assert torch.allclose(ours.logits, torch_heads.logits, atol=1e-5)
+        assert torch.allclose(ours.hidden, torch_heads.hidden)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from regard.device import int8_support
 from regard.errors import FolderError, MissingExtra
 from regard.foreign import file_errors
+from regard.model.heads import ClassifierHead
 from regard.model.kernels.layout import Layout, MaskFunction
 from regard.model.positions import check_length
 from regard.model.transformer import Output, Transformer
@@ -107,6 +108,24 @@ class OnnxTransformer(Transformer):
         if at is not None and not len(at) and self.can_skip_tokens and self.reads_first_tokens:
             return self.apply_heads(self.run_session(batch, first=True), batch, at=at, needed=at)
         return self.apply_heads(self.run_session(batch), batch, at=at, needed=None)
+
+    def apply_heads(
+        self,
+        hidden_ND: Tensor,
+        batch: Ragged,
+        *,
+        at: Tensor | None,
+        needed: Tensor | None,
+        memory: Tensor | None = None,
+    ) -> Output:
+        """As in torch. A small head of tokens is computed with numpy: torch would wake its threads, which then wait
+        for more work and take a core away from those of ONNX Runtime."""
+        head = self.heads[next(iter(self.heads))] if len(self.heads) == 1 else None
+        if needed is not None or not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
+            return super().apply_heads(hidden_ND, batch, at=at, needed=needed, memory=memory)
+        chosen_ND = hidden_ND if at is None else torch.from_numpy(hidden_ND.numpy()[at.numpy()])
+        weight_CD, bias_C = head.output.weight.detach().numpy(), head.output.bias.detach().numpy()
+        return Output(chosen_ND, torch.from_numpy(chosen_ND.numpy() @ weight_CD.T + bias_C), None, None, memory)
 
     @property
     def reads_first_tokens(self) -> bool:
