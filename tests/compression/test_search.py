@@ -22,11 +22,11 @@ def table(wrong: int, rows: int = 2000) -> RowTable:
     return RowTable(np.stack([right, np.ones(rows)], 1), {"accuracy": score})
 
 
-def entry(name: str, wrong: int, ms: float, *, margin: float = 0.01, size: int = 10) -> Entry:
+def entry(name: str, wrong: int, ms: float, *, margin: float = 0.01, low: float | None = None, size: int = 10) -> Entry:
     rows = table(wrong)
     accuracy = rows.value("accuracy")
     scores = {"accuracy": Score(accuracy, accuracy, accuracy)}
-    margins = Score(margin, margin / 2, margin)
+    margins = Score(margin, margin / 2 if low is None else low, margin)
     result = CandidateResult(name, name, scores, dev_margin=margins, latency_ms={"24": ms}, bytes=size)
     return Entry(CandidateSpec(name, name, "engine"), result, rows, rows)
 
@@ -59,6 +59,14 @@ def test_those_that_fail_on_validation_rows_are_not_tested() -> None:
     state = search(entry("bad", 0, 1.0, margin=-0.01))
     assert state.choose() is None
     assert state.entries[0].result.holds is None
+
+
+def test_those_that_are_only_possible_are_tested_last() -> None:
+    few_rows = entry("few rows", 0, 1.0, margin=0.002, low=-0.001)
+    assert (chosen := search(few_rows, entry("likely", 2, 4.0)).choose()) is not None
+    assert chosen.result.name == "likely"
+    assert (chosen := search(few_rows, entry("lucky", 60, 4.0)).choose()) is not None
+    assert chosen.result.name == "few rows"
 
 
 def test_a_candidate_must_be_faster_or_smaller() -> None:

@@ -172,11 +172,20 @@ class Search:
 
     def is_likely(self, entry: Entry) -> bool:
         """Whether the validation rows say that a candidate holds the floor."""
-        margin, teacher = entry.result.dev_margin, self.teacher
-        if margin is None or teacher is None:
+        margin = entry.result.dev_margin
+        return margin is not None and margin.low > 0 and self._is_smaller(entry)
+
+    def _is_possible(self, entry: Entry) -> bool:
+        """Whether a candidate holds the floor on the validation rows, but they are too few to call it likely."""
+        margin = entry.result.dev_margin
+        return margin is not None and margin.low <= 0 < margin.value and self._is_smaller(entry)
+
+    def _is_smaller(self, entry: Entry) -> bool:
+        """Whether a candidate is faster than the teacher, or needs less memory."""
+        if self.teacher is None:
             return False
-        is_smaller = entry.result.cost < teacher.result.cost or entry.result.bytes < SMALLER * teacher.result.bytes
-        return margin.low > 0 and is_smaller
+        mine, teacher = entry.result, self.teacher.result
+        return mine.cost < teacher.cost or mine.bytes < SMALLER * teacher.bytes
 
     def test_entry(self, entry: Entry, level: float = LEVEL) -> FloorTest:
         """The test of a candidate on the test rows."""
@@ -189,11 +198,11 @@ class Search:
         """The fastest candidate that is likely to hold the floor and does so on the test rows.
 
         If the first one fails there, the next is tested with half of the error probability that is left, so that all
-        tests together are wrong in at most 5 % of the searches.
+        tests together are wrong in at most 5 % of the searches. Those that are only possible come last.
         """
-        likely = [entry for entry in self.entries if entry.test is not None and self.is_likely(entry)]
-        likely.sort(key=lambda entry: entry.result.cost)
-        for attempt, entry in enumerate(likely[:ATTEMPTS]):
+        measured = sorted((entry for entry in self.entries if entry.test is not None), key=lambda one: one.result.cost)
+        ordered = [*filter(self.is_likely, measured), *filter(self._is_possible, measured)]
+        for attempt, entry in enumerate(ordered[:ATTEMPTS]):
             level = LEVEL if attempt == 0 else 1 - (1 - LEVEL) / 2**attempt
             test = self.test_entry(entry, level)
             index = self.entries.index(entry)
