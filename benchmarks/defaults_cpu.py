@@ -60,7 +60,7 @@ def run(train: Any, test: Any, settings: dict[str, Any]) -> tuple[float, dict[st
         began = time.process_time()
         result = regard.train(train, out=Path(folder) / "run", device="cpu", **settings)
         seconds = time.process_time() - began
-        scores = result.scores if test is None else regard.evaluate(Path(folder) / "run", test, device="cpu").scores
+        scores = result.scores if test is None else regard.evaluate(Path(folder) / "run", test).scores
     return seconds, {name: score.value for name, score in scores.items()}
 
 
