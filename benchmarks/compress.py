@@ -26,6 +26,7 @@ import json
 import os
 import platform
 import random
+import shutil
 import tempfile
 import time
 import zipfile
@@ -36,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 import torch
 from common import alternate, lengths, median_times, milliseconds
 from packed import pack, unpack
@@ -462,7 +464,8 @@ def search(options: argparse.Namespace) -> None:
 
 
 def unseen(options: argparse.Namespace) -> None:
-    """Answer rows that no training saw with each teacher, in fp32 and int8, and with the students in --students."""
+    """Answer rows that no training saw with each teacher, in fp32, int8 and with weights in fp16, and with the students
+    in --students in fp32 and int8."""
     for name in options.sets:
         rows = unseen_rows(name, options.data)[: options.rows]
         dev = held_out(name, options.data).labeled.dev[:300]  # temperature and thresholds are tuned on these
@@ -473,19 +476,32 @@ def unseen(options: argparse.Namespace) -> None:
         work = WorkFolder(options.out / f"{name}-unseen.compress")
         teacher: Measured | None = None
         for key, folder in folders.items():
-            for suffix, model in (
-                ("", regard.load(folder, device="cpu", engine="torch")),
-                ("-int8", regard.load(folder, device="cpu", engine="int8")),
-            ):
+            models = {
+                key: regard.load(folder, device="cpu", engine="torch"),
+                f"{key}-int8": regard.load(folder, device="cpu", engine="int8"),
+            }
+            if key == "teacher":
+                models["fp16"] = regard.load(_in_half(folder), device="cpu", engine="torch")
+            for shown, model in models.items():
                 measured = measure(model, task_for(model.checkpoint, model.folder), dev, rows)
                 teacher = teacher or measured
-                work.write(f"{key}{suffix}", _result(f"{key}{suffix}", measured), measured.dev, measured.test)
+                work.write(shown, _result(shown, measured), measured.dev, measured.test)
                 metric = next(iter(measured.scores))
                 lost = compare_to_floor(measured.test, teacher.test, metric, options.floor).difference
                 points = [round(100 * value, 2) for value in (lost.value, lost.low, lost.high)]
                 score = round(measured.scores[metric].value, 4)
-                about = {"set": name, "model": f"{key}{suffix}", "rows": len(rows), "metric": metric}
+                about = {"set": name, "model": shown, "rows": len(rows), "metric": metric}
                 keep(stage="unseen", **about, score=score, points=points, ms=measured.latency_ms)
+
+
+def _in_half(folder: Path) -> Path:
+    """A copy whose weights are rounded to fp16, as the candidate fp16 of `regard compress`."""
+    copy = Path(tempfile.mkdtemp()) / folder.name
+    shutil.copytree(folder, copy)
+    weights = safetensors.torch.load_file(copy / "model.safetensors")
+    halves = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in weights.items()}
+    safetensors.torch.save_file(halves, copy / "model.safetensors", {"format": "pt"})
+    return copy
 
 
 def _result(name: str, measured: Measured) -> CandidateResult:
