@@ -17,6 +17,7 @@ from regard.data.batching.sequences import SequenceWindow, split_into_windows, t
 from regard.data.inputs import check_texts
 from regard.errors import InputError, NotFinite, did_you_mean, setting
 from regard.model.network import Network
+from regard.model.ngram_language import NgramNetwork
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
 from regard.predict.inputs import check_encoding
@@ -195,6 +196,8 @@ def resolve_layer(network: Network, layer: int | str) -> int | str | None:
     """A layer as the runner takes it: the number of blocks to run, None for all of them, or "mix"."""
     if isinstance(network, RecurrentNetwork):
         raise InputError(f"a recurrent {network.config.kind} has no vectors of texts; it generates text.")
+    if isinstance(network, NgramNetwork):
+        raise InputError("an n-gram language model has no vectors of texts; it generates text.")
     depth = network.reader.depth
     if layer == MIX and isinstance(network, BidirectionalNetwork):
         return MIX

@@ -13,6 +13,7 @@ from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError, call_or_command, shorten
 from regard.foreign import path_inside
 from regard.model.network import Network
+from regard.model.ngram_language import NgramNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
 
 if TYPE_CHECKING:  # imported when a task is needed: loading a model needs none
@@ -157,5 +158,6 @@ def capabilities(network: Network) -> str:
         if task is not None and task.command == "predict"
         else []
     )
-    ways += [] if isinstance(network, RecurrentNetwork) else [call_or_command("model.embed(texts)", "regard embed")]
+    if not isinstance(network, (RecurrentNetwork, NgramNetwork)):
+        ways.append(call_or_command("model.embed(texts)", "regard embed"))
     return f"What it can do: {', '.join(ways)}."
