@@ -19,6 +19,19 @@ def test_models_have_names() -> None:
     }
     with pytest.raises(InputError, match=r'two models are called "reviews".*other-name=b/reviews'):
         named_sources(["a/reviews", "b/reviews"])
+    with pytest.raises(InputError, match='"=minilm" has no name'):
+        named_sources(["=minilm"])
+    with pytest.raises(InputError, match='"small=" has no source'):
+        named_sources(["small="])
+
+
+def test_a_model_that_is_still_being_loaded_is_not_unknown() -> None:
+    with table_of("bert") as table:
+        table.sources = {"bert": "a", "gpt2": "b"}
+        with pytest.raises(NotReady, match='"gpt2" is still being loaded'):
+            table.get("gpt2")
+        with pytest.raises(UnknownModel, match=r'no model "gpt3" is loaded\. Did you mean "gpt2"'):
+            table.get("gpt3")
 
 
 def test_the_first_model_is_the_default() -> None:

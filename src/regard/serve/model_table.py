@@ -129,8 +129,10 @@ class ModelTable:
             raise NotReady("the model is still being loaded. Try again in a moment.")
         if name is None:
             return next(iter(models.values()))
+        if name not in models and name in self.sources:
+            raise NotReady(f'the model "{name}" is still being loaded. Try again in a moment.')
         if name not in models:
-            raise UnknownModel(f'no model "{name[:100]}" is loaded.{did_you_mean(name, models)}')
+            raise UnknownModel(f'no model "{name[:100]}" is loaded.{did_you_mean(name, self.sources or models)}')
         return models[name]
 
     def submit(self, name: str | None, kind: str, items: Sequence[Item], **options: Any) -> tuple[Served, Futures]:
@@ -175,12 +177,14 @@ class ModelTable:
 
 
 def named_sources(sources: Sequence[str]) -> dict[str, str]:
-    """Sources by model name: the last part of a path, or `name=source`. Raises InputError for equal names."""
+    """Sources by model name: the last part of a path, or `name=source`. Raises InputError for equal or empty names."""
     named: dict[str, str] = {}
     for source in sources:
         name, equals, path = source.partition("=")
         if not equals or "/" in name:
             name, path = Path(source).name or source, source
+        if not name or not path:
+            raise InputError(f'"{source}" has no {"source" if name else "name"}. Write NAME=MODEL, or MODEL alone.')
         if name in named:
             raise InputError(
                 f'two models are called "{name}": {named[name]} and {path}. Name one of them: other-name={path}.'
