@@ -49,6 +49,12 @@ def test_a_stream_joins_to_the_text(writer, settings):
     assert len(pieces) > 1 or settings == {"lookup": 4}
 
 
+@pytest.mark.parametrize("settings", [{"beams": 3}, {"temperature": 1.0, "best": 2, "seed": 3}])
+def test_a_stream_of_several_candidates_is_the_best_one(writer, settings):
+    pieces = list(writer.stream("Once upon", max_tokens=8, **settings))
+    assert pieces == [writer.continuations(["Once upon"], max_tokens=8, **settings)[0][0].text]
+
+
 def test_a_stop_ends_the_text_before_it(writer):
     whole = writer.generate("Once upon", **SETTINGS)
     stop = whole[5:7]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,19 +64,28 @@ class TextGenerator:
         results = decode(replace(self._job(chosen, log_probs=True), max_new_tokens=max_new_tokens), rows)
         return [[self._continuation(row, chosen) for row in each] for each in results]
 
-    def stream(self, prompt: str, settings: Mapping[str, Any]) -> Iterator[str]:
-        """Parts of the text as soon as they are certain."""
+    def stream(self, prompt: str, settings: Mapping[str, Any]) -> Generator[str, None, Continuation]:
+        """Parts of the text as soon as they are certain; returns the whole continuation.
+
+        With several beams or samples the best one is known at the end: it is one part.
+        """
         chosen = DecodingSettings.from_options(settings, defaults=self.defaults)
+        if chosen.beams > 1 or chosen.best > 1:
+            best = self.continuations([prompt], settings)[0][0]
+            if best.text:
+                yield best.text
+            return best
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
         pieces = TextStream(tokenizer.output_tokenizer.decode_generated, chosen.stop)
-        job = self._job(chosen)
-        row = None
+        job = self._job(chosen, log_probs=True)
+        row = Hypothesis(prompt=0, max_new_tokens=chosen.max_tokens)  # where the context is full already
         for row in stream_decode(job, rows[0]):
             if piece := pieces.add(row.ids):
                 yield piece
-        if row is not None and (piece := pieces.add(row.ids, last=True)):
+        if piece := pieces.add(row.ids, last=True):
             yield piece
+        return self._continuation(row, chosen)
 
     def _decode(self, rows: list[list[int]], settings: Mapping[str, Any]) -> list[list[Hypothesis]]:
         return decode(self._job(DecodingSettings.from_options(settings, defaults=self.defaults)), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from regard.checkpoint.folder import Checkpoint
@@ -47,8 +47,8 @@ class GenerationMixin:
         """The `best` continuations of each prompt, texts or ids, with log-probabilities and why they ended."""
         return self.writer.continuations(prompts, settings)
 
-    def stream(self, prompt: str, **settings: Any) -> Iterator[str]:
-        """The generated text in pieces, each as soon as it is final."""
+    def stream(self, prompt: str, **settings: Any) -> Generator[str, None, Continuation]:
+        """The generated text in pieces, each as soon as it is final; with several beams, one piece at the end."""
         return self.writer.stream(prompt, settings)
 
     @functools.cached_property

@@ -22,8 +22,11 @@ def test_pieces_are_the_generated_text() -> None:
         assert end == {
             "done": True,
             "model": "gpt2",
-            "answer": {"text": text, "truncated": False, "windows": 1},
+            "answer": client.post(
+                "/generate", json={"prompt": TEXTS[0], "max_tokens": 12, "seed": 1, "temperature": 1}
+            ).json()["answers"][0],
         }
+        assert end["answer"]["finish_reason"] == "length"
 
 
 def test_errors_before_the_first_piece_have_their_status() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from regard.data.batching.sequences import split_into_windows
 from regard.errors import InputError
-from regard.generate.cancel import cancellable
+from regard.generate.cancel import GenerationCancelled, cancellable
+from regard.generate.generator import Continuation
 from regard.generate.settings import DecodingSettings
 from regard.predict.masked_words import find_masks
 from regard.predict.model import Model
@@ -152,7 +153,7 @@ class GenerateOperation(TextByTextOperation):
 
     def run_one(self, text: str) -> dict[str, Any]:
         best, *others = self.model.continuations([text], **self.options)[0]
-        answer = generated_json(best.text, best.score, best.finish_reason, len(best.ids))
+        answer = generation_json(best)
         if others:
             shown = (best, *others)
             answer["candidates"] = [
@@ -176,16 +177,22 @@ class StreamOperation(GenerateOperation):
         return True  # every client has its own stream
 
     def run_prepared(self, prepared: Prepared) -> dict[str, Any]:
-        pieces = []
-        for piece in self.model.stream(prepared.payload, **self.options):
+        pieces = self.model.stream(prepared.payload, **self.options)
+        while True:
+            try:
+                self.on_piece(next(pieces))
+            except StopIteration as end:
+                return generation_json(end.value)
             if prepared.left.is_set():
-                break
-            pieces.append(piece)
-            self.on_piece(piece)
-        return {"text": "".join(pieces), "truncated": False, "windows": 1}
+                raise GenerationCancelled
 
 
-def generated_json(text: str, score: float | None, finish_reason: str, new_tokens: int) -> dict[str, Any]:
+def generation_json(best: Continuation) -> dict[str, Any]:
     """The answer of a generation; a prompt is never cut, so it is one window."""
-    values: Mapping[str, Any] = {"text": text, "score": score, "finish_reason": finish_reason, "new_tokens": new_tokens}
+    values: Mapping[str, Any] = {
+        "text": best.text,
+        "score": best.score,
+        "finish_reason": best.finish_reason,
+        "new_tokens": len(best.ids),
+    }
     return {**values, "truncated": False, "windows": 1}
