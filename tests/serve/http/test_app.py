@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from tests.serve.helpers import client_of
 
 ROUTES = {
@@ -15,3 +16,12 @@ def test_the_description_has_every_route_with_an_example() -> None:
     bodies = {name: schema for name, schema in description["components"]["schemas"].items() if name.endswith("Body")}
     assert [name for name, schema in bodies.items() if "examples" not in schema and name != "ReloadBody"] == []
     assert all(schema["additionalProperties"] is False for schema in bodies.values())
+
+
+def test_fastapi_records_no_spans_and_logs_of_its_own() -> None:
+    # It would add a second span to each request, and log the texts of bad ones.
+    with client_of("bert") as client:
+        settings = getattr(client.app, "_telemetry", None)
+    if settings is None:
+        pytest.skip("this FastAPI has no telemetry of its own")
+    assert not any(settings[name] for name in ("tracing", "operation_spans", "logs"))

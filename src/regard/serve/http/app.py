@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -20,6 +21,8 @@ DESCRIPTION = """Answers of models: classes, entities, answers to questions, vec
 
 Long texts are split into windows, never cut: every answer has `truncated` and `windows`. Offsets are code points, the
 end exclusive. Errors are `{"error": words, "error_type": name}`."""
+# Spans and logs of FastAPI's own, in newer versions: each request would have a second span, and the log has its texts.
+TELEMETRY: Any = {"tracing": False, "operation_spans": False, "logs": False}
 
 
 def create_app(
@@ -31,7 +34,14 @@ def create_app(
 ) -> FastAPI:
     """The server as an ASGI application for the models of a table; `pages` are further ones, by prefix."""
     numbers = metrics or ServeMetrics()
-    app = FastAPI(title="regard", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="regard",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        telemetry=TELEMETRY,
+    )
     app.state.table = table
     app.state.metrics = numbers
     app.include_router(routes.router)
