@@ -35,7 +35,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send(b'data: {"text": "a"}\n\ndata: {"text": "b"}\n\ndata: {"done": true}\n\n')
         else:
             values = {"embedding": [1.0], "translation": "x", "text": "y", "masks": [], "label": "good"}
-            self.send({"answers": [values] * len(body.get("texts", "1"))})
+            texts = body.get("texts", ["1"])
+            self.send({"answers": [values if text else None for text in texts]})
 
     def send(self, values: Any, status: int = 200) -> None:
         data = values if isinstance(values, bytes) else json.dumps(values).encode()
@@ -72,6 +73,12 @@ def test_methods_ask_their_routes(url: str) -> None:
     assert list(client.stream("a")) == ["a", "b"]
     assert client.info() == {"version": "1"}
     assert Handler.bodies[0] == ("/predict", {"texts": ["a", "b"], "model": "m"}, "Bearer a-key")
+
+
+def test_a_bad_text_with_on_error_null_is_none(url: str) -> None:
+    client = regard.Client(url)
+    assert client.embed(["a", ""], on_error="null") == [[1.0], None]
+    assert client.translate(["", "a"], on_error="null") == [None, "x"]
 
 
 def test_busy_servers_are_asked_again(url: str) -> None:

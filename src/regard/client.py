@@ -92,6 +92,11 @@ def _list(texts: Sequence[Any]) -> list[Any]:
     return list(texts)
 
 
+def _field(answer: dict[str, Any] | None, name: str) -> Any:
+    """One field of an answer; None where the text had an error and `on_error` is "null"."""
+    return None if answer is None else answer[name]
+
+
 class Client:
     """Asks a server for answers. It waits and tries again where the server is busy, loading or restarting.
 
@@ -130,8 +135,8 @@ class Client:
         return self._answers("/predict", texts=_list(texts), **options)
 
     def embed(self, texts: Sequence[str], **options: Any) -> list[list[float]]:
-        """One vector per text."""
-        return [answer["embedding"] for answer in self._answers("/embed", texts=_list(texts), **options)]
+        """One vector per text; None for a bad one with `on_error="null"`."""
+        return [_field(answer, "embedding") for answer in self._answers("/embed", texts=_list(texts), **options)]
 
     def fill(self, text: str, **options: Any) -> list[list[dict[str, Any]]]:
         """The most likely words for each [MASK]."""
@@ -143,8 +148,8 @@ class Client:
         return self._answers("/answer", question=question, context=context, **options)[0]
 
     def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
-        """The best translation of each text."""
-        return [answer["translation"] for answer in self._answers("/translate", texts=_list(texts), **options)]
+        """The best translation of each text; None for a bad one with `on_error="null"`."""
+        return [_field(answer, "translation") for answer in self._answers("/translate", texts=_list(texts), **options)]
 
     def generate(self, prompt: str, **options: Any) -> str:
         """The continuation of a prompt."""
