@@ -18,3 +18,14 @@ def test_routes_and_fields_are_listed_without_scripts() -> None:
         assert words in response.text
     assert "<script" not in response.text
     assert "https://" not in response.text
+
+
+def test_only_required_fields_are_called_so() -> None:
+    with client_of("bert") as client:
+        page = client.get("/docs", headers={"Host": "models.example:81"}).text
+    assert page.count("<td>required</td>") == 1  # input of /v1/embeddings
+    assert "<td>input</td><td>text or list of text</td><td>required</td>" in page
+    assert "<td>abstain</td><td>number</td><td></td><td>Mark answers" in page
+    assert "curl http://models.example:81/predict " in page
+    assert "<code>truncated</code>" in page
+    assert "`" not in page

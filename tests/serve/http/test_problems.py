@@ -27,3 +27,9 @@ def test_every_error_has_its_status(error: Exception, status: int) -> None:
     assert json.loads(bytes(response.body)).keys() == {"error", "error_type"}
     assert b"secret" not in response.body
     assert response.headers.get("Retry-After") == {429: "3", 503: "1"}.get(status)
+
+
+def test_recommended_calls_are_routes() -> None:
+    error = InputError("What it can do: model.embed(texts), model.fill(text). Or model.save(folder).")
+    words = json.loads(bytes(problem_of(error).body))["error"]
+    assert words == "What it can do: POST /embed, POST /fill. Or model.save(folder)."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -14,9 +15,9 @@ HEAD = (
 )
 
 
-def docs_page(openapi: Mapping[str, Any]) -> str:
-    """HTML for an OpenAPI description."""
-    about = "".join(f"<p>{escape(part)}</p>" for part in openapi["info"]["description"].split("\n\n"))
+def docs_page(openapi: Mapping[str, Any], url: str) -> str:
+    """HTML for an OpenAPI description of the server at `url`."""
+    about = "".join(f"<p>{_with_code(part)}</p>" for part in openapi["info"]["description"].split("\n\n"))
     parts = [HEAD, f"<h1>Routes</h1>{about}<p><a href='/openapi.json'>OpenAPI</a> · <a href='/'>try them</a></p>"]
     schemas = openapi.get("components", {}).get("schemas", {})
     for path, methods in openapi["paths"].items():
@@ -25,22 +26,28 @@ def docs_page(openapi: Mapping[str, Any]) -> str:
             content = route.get("requestBody", {}).get("content", {}).get("application/json", {})
             name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
             if name:
-                parts.append(_fields(schemas[name], path))
+                parts.append(_fields(schemas[name], url.rstrip("/") + path))
     return "".join([*parts, "</main></body></html>"])
 
 
-def _fields(schema: Mapping[str, Any], path: str) -> str:
+def _with_code(text: str) -> str:
+    """HTML for text with `code` in it."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _fields(schema: Mapping[str, Any], url: str) -> str:
     rows = []
     for name, field in schema["properties"].items():
-        default = json.dumps(field["default"]) if "default" in field else "required"
-        about = escape(field.get("description", ""))
+        default = "" if field.get("default") is None else json.dumps(field["default"])
+        if name in schema.get("required", ()):
+            default = "required"
+        about = _with_code(field.get("description", ""))
         rows.append(
             f"<tr><td>{escape(name)}</td><td>{escape(_kind(field))}</td><td>{escape(default)}</td><td>{about}</td>"
         )
     table = f"<table><tr><th>field</th><th>type</th><th>default</th><th></th></tr>{''.join(rows)}</table>"
     examples = [
-        f"<pre>curl http://127.0.0.1:8000{escape(path)} -H 'Content-Type: application/json' "
-        f"-d '{escape(json.dumps(example))}'</pre>"
+        f"<pre>curl {escape(url)} -H 'Content-Type: application/json' -d '{escape(json.dumps(example))}'</pre>"
         for example in schema.get("examples", ())
     ]
     return table + "".join(examples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,11 +12,13 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from regard.errors import RegardError, shorten
+from regard.serve.http.schemas import BODIES
 from regard.serve.settings import NotReady, QueueFull, TooLarge, UnknownModel
 
 STATUSES: dict[type[Exception], int] = {TooLarge: 413, QueueFull: 429, NotReady: 503, UnknownModel: 404}
 HTTP_NAMES = {404: "NotFound", 405: "MethodNotAllowed", 400: "BadRequest"}
 RETRY_SECONDS = "1"  # of 503
+CALL = re.compile(r"\bmodel\.(\w+)\([^()]*\)")  # what an error recommends in Python: model.embed(texts)
 
 
 def problem(status: int, message: str, kind: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -34,7 +37,12 @@ def problem_of(error: BaseException) -> JSONResponse:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if status == 503:
         headers["Retry-After"] = RETRY_SECONDS
-    return problem(status, str(error), type(error).__name__, headers)
+    return problem(status, CALL.sub(_route, str(error)), type(error).__name__, headers)
+
+
+def _route(call: re.Match[str]) -> str:
+    """The route for a call that an error recommends; the call itself where there is none."""
+    return f"POST /{call[1]}" if call[1] in BODIES else call[0]
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -8,9 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from regard.errors import InputError
 
-Item = Annotated[
-    str | list[str] | dict[str, str],
-    Field(description="A text; two texts, or words to tag, as a list; or an object such as {question, context}."),
+Item = str | list[str] | dict[str, str]
+ITEM = "A text; two texts, or words to tag, as a list; or an object such as {question, context}."
+Abstain = Annotated[
+    float | None,
+    Field(ge=0, le=1, strict=False, description="Mark answers with a confidence below this as abstained."),
 ]
 Texts = Annotated[list[str] | None, Field(description="Several texts.")]
 ModelField = Annotated[
@@ -53,9 +55,9 @@ class PredictBody(BatchBody):
     """Answers of the model's task."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"texts": ["A warm and funny film.", "Dull."]}]})
-    text: Item | None = None
-    texts: list[Item] | None = None
-    abstain: Annotated[float | None, Field(ge=0, le=1, strict=False)] = None
+    text: Annotated[Item | None, Field(description=ITEM)] = None
+    texts: Annotated[list[Item] | None, Field(description="Several of them.")] = None
+    abstain: Abstain = None
 
     def items(self) -> list[Any]:
         return one_or_many("text", self.text, "texts", self.texts)
@@ -68,9 +70,11 @@ class EmbedBody(TextBody):
     """Vectors of texts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A warm film.", "normalize": True}]})
-    layer: int | Literal["mix"] = -1
-    pooling: str = "auto"
-    normalize: bool = False
+    layer: Annotated[
+        int | Literal["mix"], Field(description='0 is the embeddings, -1 the last layer; "mix" is for ELMo.')
+    ] = -1
+    pooling: Annotated[str, Field(description='"mean", "max" or "first" token; "auto" is the model\'s own.')] = "auto"
+    normalize: Annotated[bool, Field(description="Scale every vector to length 1.")] = False
 
     def options(self) -> dict[str, Any]:
         return sent(self, "layer", "pooling", "normalize")
@@ -93,7 +97,7 @@ class FillBody(TextBody):
     """Words for [MASK]."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "The man went to the [MASK].", "top": 5}]})
-    top: Annotated[int, Field(ge=1, le=1000)] = 5
+    top: Annotated[int, Field(ge=1, le=1000, description="Words for each mask.")] = 5
 
     def options(self) -> dict[str, Any]:
         return sent(self, "top")
@@ -113,10 +117,10 @@ class AnswerBody(BatchBody):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"question": "Who opened a window?", "context": "The cook opened a window."}]}
     )
-    question: str | None = None
-    context: str | None = None
-    questions: list[Question] | None = None
-    abstain: Annotated[float | None, Field(ge=0, le=1, strict=False)] = None
+    question: Annotated[str | None, Field(description="One question.")] = None
+    context: Annotated[str | None, Field(description="The text that has its answer.")] = None
+    questions: Annotated[list[Question] | None, Field(description="Several, each with its context.")] = None
+    abstain: Abstain = None
 
     def items(self) -> list[Any]:
         if self.questions is None and (self.question is None or self.context is None):
@@ -180,10 +184,10 @@ class GenerateBody(DecodingFields):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"prompt": "Once upon a time", "max_tokens": 50, "top_p": 0.9, "seed": 0}]}
     )
-    prompt: str | None = None
+    prompt: Annotated[str | None, Field(description="One prompt.")] = None
     prompts: Texts = None
-    stream: bool = False
-    slide: bool | None = None
+    stream: Annotated[bool, Field(description="Send the text in pieces, as server-sent events.")] = False
+    slide: Annotated[bool | None, Field(description="Drop the oldest tokens when the context is full.")] = None
 
     def items(self) -> list[Any]:
         return one_or_many("prompt", self.prompt, "prompts", self.prompts)
@@ -196,7 +200,7 @@ class TokenizeBody(TextBody):
     """Tokens of texts with ids and offsets in code points."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A warm film."}]})
-    special: bool = True
+    special: Annotated[bool, Field(description="With special tokens such as [CLS].")] = True
 
     def options(self) -> dict[str, Any]:
         return sent(self, "special")
@@ -208,8 +212,8 @@ class ExplainBody(BatchBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A warm and funny film."}]})
     text: str | list[str] | None = None
     texts: list[str | list[str]] | None = None
-    method: str | None = None
-    target: str | None = None
+    method: Annotated[str | None, Field(description="Method, as in `regard explain`; a wrong one lists all.")] = None
+    target: Annotated[str | None, Field(description="What to explain, such as a class; the answer if not sent.")] = None
 
     def items(self) -> list[Any]:
         return one_or_many("text", self.text, "texts", self.texts)

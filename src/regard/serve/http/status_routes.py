@@ -48,7 +48,8 @@ async def page_part(name: str) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
-    return Response(docs_page(request.app.openapi()), media_type="text/html", headers=PAGE_HEADERS)
+    page = docs_page(request.app.openapi(), str(request.base_url))
+    return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 
 def page_file(name: str) -> Response:
