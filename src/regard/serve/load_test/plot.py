@@ -13,6 +13,7 @@ from regard.serve.load_test.load import LoadResult
 def plot_load(results: Sequence[LoadResult], path: Path, *, goal_ms: float) -> None:
     """Write a PNG file."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
 
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -27,5 +28,8 @@ def plot_load(results: Sequence[LoadResult], path: Path, *, goal_ms: float) -> N
     right.plot(rates, rates, color="gray", linestyle=":", label="sent")
     right.set(xlabel="requests per second", ylabel="answers per second", xscale="log", yscale="log")
     right.legend()
+    for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
+        axis.set_major_formatter(LogFormatter())  # 20 instead of 2 times a power of ten
+        axis.set_minor_formatter(LogFormatter())
     with atomic_path(path) as part:
         figure.savefig(part, dpi=150, format="png")

@@ -14,9 +14,9 @@ function rounded(value) {
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
-// One row per name: its score as a bar and a number.
+// One row per name: its score as a bar and a number. A full bar is 1, a probability, or the largest number above it.
 function bars(pairs) {
-  const largest = Math.max(...pairs.map(([, score]) => Math.abs(score)), 1e-9);
+  const largest = Math.max(...pairs.map(([, score]) => Math.abs(score)), 1);
   const rows = pairs.map(([name, score]) => {
     const bar = element("span", "bar");
     bar.style.width = `${(100 * Math.abs(score)) / largest}%`;
@@ -55,7 +55,8 @@ function explanation(answer) {
     node.title = rounded(word.score);
     return [node, " "];
   });
-  return [element("p", "headline", answer.target.description), element("p", "text", ...words)];
+  const legend = element("p", "faint", "Blue: the word raised the score. Red: it lowered it. Point at a word to see its number.");
+  return [element("p", "headline", answer.target.description), element("p", "text", ...words), legend];
 }
 
 // A vector as thin columns around a middle line.
@@ -98,7 +99,8 @@ export function shown(answer, text, second) {
   if (answer.words && answer.target) return explanation(answer);
   if (answer.tokens && answer.ids) return tokens(answer);
   if (answer.answer !== undefined) return answered(answer, second);
-  const headline = answer.labels?.join(", ") || (answer.label ?? answer.translation ?? answer.text);
+  const number = answer.value === undefined ? undefined : rounded(answer.value);
+  const headline = answer.labels?.join(", ") || (answer.label ?? answer.translation ?? answer.text ?? number);
   const parts = headline === undefined ? [] : [element("p", "headline", String(headline) || "(empty)")];
   if (answer.scores) parts.push(bars(Object.entries(answer.scores).sort((one, other) => other[1] - one[1])));
   return parts;
