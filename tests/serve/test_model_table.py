@@ -6,7 +6,7 @@ import pytest
 from tests.serve.helpers import table_of, tiny
 
 from regard.errors import FolderError, InputError, RegardError
-from regard.serve.model_table import ModelTable, named_sources
+from regard.serve.model_table import ModelTable, check_folders, named_sources
 from regard.serve.served import Served
 from regard.serve.settings import NotReady, ServeLimits, UnknownModel
 
@@ -23,6 +23,12 @@ def test_models_have_names() -> None:
         named_sources(["=minilm"])
     with pytest.raises(InputError, match='"small=" has no source'):
         named_sources(["small="])
+
+
+def test_a_folder_without_a_model_is_found_before_others_are_loaded(trained: Path, tmp_path: Path) -> None:
+    check_folders({"a": str(trained), "b": "minilm"})
+    with pytest.raises(FolderError, match=r"has no config\.json"):
+        check_folders({"a": str(trained), "b": str(tmp_path)})
 
 
 def test_a_model_that_is_still_being_loaded_is_not_unknown() -> None:

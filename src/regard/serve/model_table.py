@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import FolderError, InputError, did_you_mean
 from regard.serve.process.process_model import ProcessModel
 from regard.serve.served import Answered, Futures, Item, Observe, Served
 from regard.serve.settings import NotReady, ServeLimits, UnknownModel
@@ -191,3 +191,11 @@ def named_sources(sources: Sequence[str]) -> dict[str, str]:
             )
         named[name] = path
     return named
+
+
+def check_folders(named: Mapping[str, str]) -> None:
+    """Raise FolderError for a folder that cannot be a model; the others may take minutes to load."""
+    for source in named.values():
+        folder = Path(source)
+        if folder.is_dir() and not (folder / "config.json").is_file():
+            raise FolderError(f"{source} has no config.json. Expected a model folder with config.json.")

@@ -16,6 +16,11 @@ import pytest
 from tests.cli.helpers import start
 
 import regard
+from regard.errors import FolderError
+from regard.serve.http.guard import LOG
+from regard.serve.http.run_server import _reload
+from regard.serve.model_table import ModelTable
+from regard.serve.settings import ServeLimits
 
 
 def request(url: str, body: object = None) -> Any:
@@ -93,3 +98,16 @@ def test_a_server_answers_reloads_and_drains(server: tuple[Any, str], trained: P
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert sum(line.get("route") == "/predict" for line in lines) == 5
     assert "lovely" not in (tmp_path / "log").read_text()
+
+
+def test_a_failed_reload_is_logged_in_words(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise FolderError("runs/reviews does not exist.")
+
+    table = ModelTable(ServeLimits())
+    monkeypatch.setattr(table, "reload", fails)
+    monkeypatch.setattr(LOG, "propagate", True)
+    _reload(table)
+    (record,) = caplog.records
+    assert record.__dict__["fields"] == {"error": "runs/reviews does not exist."}
+    assert record.exc_info is None

@@ -100,7 +100,7 @@ def run(command: ServeCommand) -> None:
         raise MissingExtra("the server", "serve")
     from regard.serve.api_keys import ApiKeys, check_address, read_api_keys
     from regard.serve.listener import address, open_socket
-    from regard.serve.model_table import ModelTable, named_sources
+    from regard.serve.model_table import ModelTable, check_folders, named_sources
     from regard.serve.settings import ServeLimits
 
     keys = ApiKeys() if command.api_key_file is None else read_api_keys(command.api_key_file)
@@ -111,7 +111,7 @@ def run(command: ServeCommand) -> None:
     if command.ray:
         _run_on_ray(command, limits, keys)
         return
-    named_sources(command.model)  # an error for equal names, before anything is opened
+    check_folders(named_sources(command.model))  # before anything is opened or loaded
     listener = open_socket(command.host, command.port)
     table = ModelTable(
         limits,

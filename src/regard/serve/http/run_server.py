@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from regard.errors import RegardError
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 from regard.serve.http.connection import limited_protocol
@@ -74,7 +75,9 @@ def _loaded(table: ModelTable, server: uvicorn.Server) -> None:
 def _reload(table: ModelTable) -> None:
     try:
         LOG.info("reloaded", extra={"fields": {"models": table.reload()}})
-    except Exception:  # the old models stay
+    except RegardError as error:  # the old models stay
+        LOG.error("reload failed", extra={"fields": {"error": str(error)}})
+    except Exception:
         LOG.exception("reload failed")
 
 
