@@ -36,6 +36,18 @@ def test_the_image_runs_with_flags_that_exist() -> None:
     assert set(re.findall(r"8000(/\w+)", text)) <= ROUTES
 
 
+def test_the_image_is_built_without_models_keys_and_environments() -> None:
+    everything, *parts = [
+        line
+        for line in (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert everything == "*"
+    kept = [part[1:] for part in parts if part.startswith("!")]
+    assert all((DEPLOY.parent / part).exists() for part in kept)
+    assert "deploy" not in kept
+
+
 def test_the_unit_runs_with_flags_that_exist() -> None:
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
