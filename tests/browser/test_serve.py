@@ -6,20 +6,22 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
 from tests.browser.conftest import OpenPage
 from tests.serve.helpers import table_of
 
+from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with table_of("bert", "tagger", "reader", "gpt2", "masked", "t5") as table, socket.socket() as listener:
+@contextmanager
+def running(*kinds: str, keys: ApiKeys | None = None) -> Iterator[str]:
+    with table_of(*kinds) as table, socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(table), log_config=None, ws="none"))
+        server = uvicorn.Server(uvicorn.Config(create_app(table, keys=keys), log_config=None, ws="none"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         while not server.started:
@@ -27,6 +29,12 @@ def url() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         server.should_exit = True
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with running("bert", "tagger", "reader", "gpt2", "masked", "t5") as address:
+        yield address
 
 
 def test_a_text_is_answered(open_url: OpenPage, url: str) -> None:
@@ -37,6 +45,9 @@ def test_a_text_is_answered(open_url: OpenPage, url: str) -> None:
     assert '"label"' in page.inner_text("#json")
     assert page.inner_text("#marked .headline") in ("c0", "c1", "c2")
     assert page.locator("#marked .bars li").count() == 3
+    score = float(page.inner_text("#marked .bars li >> nth=0 >> .n"))
+    width = page.evaluate("document.querySelector('#marked .bar').style.width")
+    assert float(width.removesuffix("%")) == pytest.approx(100 * score, abs=0.1)
     assert page.inner_text("#curl").startswith(f"curl {url}/predict")
     page.select_option("#model", "tagger")
     page.click("#send")
@@ -59,6 +70,18 @@ def test_questions_and_prompts_have_their_fields(open_url: OpenPage, url: str) -
     page.click("#send")
     page.wait_for_selector("#json:has-text('finish_reason')")
     open_url(f"{url}/docs")
+
+
+def test_the_page_asks_for_an_api_key(open_url: OpenPage) -> None:
+    with running("bert", keys=ApiKeys(["a-long-key"])) as url:
+        page = open_url(f"{url}/", expect="401")
+        page.wait_for_selector("#error:visible")
+        assert page.inner_text("#error") == "This server needs an API key. Type it above."
+        page.fill("#key", "a-long-key")
+        page.click("#text")
+        page.wait_for_selector("#model option", state="attached")
+        page.click("#docs")
+        page.wait_for_selector("h2:has-text('POST /predict')")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

@@ -21,7 +21,8 @@ async function request(path, body) {
 }
 
 function showError(error) {
-  get("error").textContent = error.message;
+  const missing = error.status === 401 && !get("key").value;
+  get("error").textContent = missing ? "This server needs an API key. Type it above." : error.message;
   get("error").hidden = false;
   get("key-field").hidden = error.status !== 401 && !get("key").value;
 }
@@ -74,6 +75,16 @@ function curl(path, values) {
   return `curl ${location.origin}${path} -H 'Content-Type: application/json'${key} -d ${quote(JSON.stringify(values))}`;
 }
 
+// A link sends no API key: with one, the page of the routes is read here and shown instead of the form.
+async function showDocs(event) {
+  if (get("key-field").hidden) return;
+  event.preventDefault();
+  const response = await fetch("/docs", { headers: headers() });
+  const text = await response.text();
+  if (!response.ok) return showError({ message: JSON.parse(text).error, status: response.status });
+  document.querySelector("main").replaceWith(new DOMParser().parseFromString(text, "text/html").querySelector("main"));
+}
+
 async function copy(id, text) {
   const button = get(id);
   const label = button.textContent;
@@ -112,6 +123,7 @@ get("form").addEventListener("submit", send);
 get("model").addEventListener("change", showRoutes);
 get("route").addEventListener("change", showFields);
 get("key").addEventListener("change", loadModels);
+get("docs").addEventListener("click", showDocs);
 get("text").form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) get("form").requestSubmit();
 });
