@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import QUICK, start
 
-from regard.cli.training_progress import TrainingProgress, same_command_goes_on
+from regard.cli.training_progress import StepProgress, TrainingProgress, same_command_goes_on
+from regard.progress import Progress
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
 
@@ -51,6 +52,9 @@ def test_a_command_without_resume_says_how_to_go_on(out: Path | None, message: s
     with pytest.raises(Stopped) as caught, same_command_goes_on(out):
         raise Stopped("stopped at step 3.", signal=2)
     assert (caught.value.with_flags, caught.value.signal) == (message, 2)
+    with pytest.raises(Stopped, match=message.split(". ")[1]) as caught, same_command_goes_on(out):
+        raise KeyboardInterrupt
+    assert caught.value.signal == 2
 
 
 def test_work_after_a_training_is_shown_with_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +73,26 @@ def test_work_after_a_training_is_shown_with_its_time_left(monkeypatch: pytest.M
         ("scoring 2,000 of 2,000 rows", "0:00 left"),
     ]
     assert lines == 2 * expected
+
+
+FIT = TrainingEvent("fit", 1, 4, {"what": "fitting"})
+
+
+def test_without_a_terminal_steps_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with StepProgress() as shown:
+        shown.on_step(Progress("models", 1, 3), "ngram")
+        shown.on_training(FIT)
+        shown.on_rows(Progress("rows", 5, 9), "answers")
+        assert shown.bar is None
+    assert capsys.readouterr().err == "[1/3] ngram\n"
+
+
+def test_a_bar_ends_with_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with StepProgress() as shown:
+        shown.on_training(TrainingEvent("note", 1, 4, {"text": "no bar"}))
+        assert shown.bar is None
+        shown.on_training(FIT)
+        assert shown.bar.bar.tasks[0].completed == 1
+        shown.on_step(Progress("models", 2, 3), "minilm")
+        assert shown.bar is None

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from regard.cli.output import format_bytes, print_status
 from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:
+    from regard.progress import Progress
     from regard.training.output.metrics_log import TrainingEvent
 
 
 BARS = "▁▂▃▄▅▆▇█"
+SHOWN = ("fit", "log", "test")  # events of a training that move the bar
 
 
 class TrainingProgress:
@@ -135,6 +138,43 @@ class TrainingProgress:
             print_status(line)
 
 
+class StepProgress:
+    """A line per step on stderr; in a terminal also a bar with the time left of the work in it."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+            self.bar = None
+
+    def on_step(self, progress: Progress, text: str) -> None:
+        """The next step, with a text about it."""
+        self._stop()
+        print_status(f"[{progress.done}/{progress.total}] {text}")
+
+    def on_rows(self, progress: Progress, what: str) -> None:
+        """Rows of work inside of a step."""
+        from regard.training.output.metrics_log import TrainingEvent
+
+        self.on_training(TrainingEvent("test", progress.done, progress.total, {"what": what, "unit": "rows"}))
+
+    def on_training(self, event: TrainingEvent) -> None:
+        """A training inside of a step."""
+        if not sys.stderr.isatty() or event.kind not in SHOWN:
+            return
+        if self.bar is None:
+            self.bar = TrainingProgress()
+        self.bar(event)
+
+
 def spark(values: Sequence[float], max_bars: int = 32) -> str:
     """Numbers as bars of eight heights; many numbers are averaged in groups."""
     finite = [value for value in values if math.isfinite(value)]
@@ -149,11 +189,14 @@ def spark(values: Sequence[float], max_bars: int = 32) -> str:
 
 @contextlib.contextmanager
 def same_command_goes_on(out: Path | None) -> Iterator[None]:
-    """Say how to go on with trainings that were stopped by a signal, in a command that needs no --resume."""
+    """Say how to go on with work that was stopped by a signal, in a command that needs no --resume."""
     from regard.training.engine.loop import Stopped
 
     try:
         yield
+    except KeyboardInterrupt as stop:  # between two trainings
+        advice = "Nothing is kept without --out." if out is None else "Run the same command again to go on."
+        raise Stopped("stopped.", signal=signal.SIGINT, advice=advice) from stop
     except Stopped as stop:
         if out is None:
             raise Stopped("stopped.", signal=stop.signal, advice="Nothing is kept without --out.") from stop

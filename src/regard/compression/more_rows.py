@@ -28,7 +28,7 @@ MAX_WORDS = 1_000_000  # in all variants together
 REPLACED = 0.2  # fraction of the words
 NEAR = 0.75  # fraction of the replacements that are near words, where a word has some
 SHORTEST = 0.5  # part of the words that a variant has at least
-BATCH = 1024
+BATCH = 512
 Neighbors = Mapping[str, Sequence[str]]
 
 
@@ -126,5 +126,6 @@ def with_more_rows(data: LabeledData, teacher: Teacher, unlabeled: Sequence[Reco
     labeled: list[Record] = []
     for start in range(0, len(unlabeled), BATCH):
         labeled += teacher.label(unlabeled[start : start + BATCH])
+        teacher.report(len(labeled), len(unlabeled))
     train = [*data.train, *labeled]
     return replace(data, train=train, fingerprint=fingerprint(train, data.dev))

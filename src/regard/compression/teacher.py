@@ -115,10 +115,14 @@ class Teacher:
                 place = place if inputs.at is None else place[inputs.at.cpu().numpy()]
             values[place] = soft.cpu().numpy()
             done += len(rows)
-            if self.progress is not None:
-                self.progress(Progress("teacher", done, len(examples)))
+            self.report(done, len(examples))
         assert values is not None
         return values
+
+    def report(self, done: int, total: int) -> None:
+        """Tell `progress` how many rows the teacher has answered."""
+        if self.progress is not None:
+            self.progress(Progress("teacher", done, total))
 
     def label(self, records: Sequence[Record]) -> list[Record]:
         """Records without labels, with the labels that the teacher predicts."""

@@ -50,8 +50,15 @@ def test_a_training_has_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     with CandidateProgress() as shown:
         shown.on_training(event)
         assert shown.bar.bar is not None
-        shown.on_candidate(Progress("candidates", 1, 2, {"name": "int8"}))
+        shown.on_progress(Progress("candidates", 1, 2, {"name": "int8"}))
         assert shown.bar is None
+
+
+def test_answers_of_the_teacher_have_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with CandidateProgress() as shown:
+        shown.on_progress(Progress("teacher", 512, 1024))
+        assert shown.bar.bar.tasks[0].description == "answers of the teacher 512 of 1,024 rows"
 
 
 def test_below_the_floor_the_table_is_shown_and_the_status_is_1(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +10,11 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Device, Encoding, FileFormat, Json, Labels
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_status
+from regard.cli.output import UsageError, print_json
+from regard.cli.training_progress import StepProgress, same_command_goes_on
 
 if TYPE_CHECKING:
     from regard.progress import Progress
-    from regard.training.output.metrics_log import TrainingEvent
 
 HELP = """Compare models on your data: train or load each, test every pair, and measure what they cost.
 
@@ -96,12 +95,11 @@ def run(command: CompareCommand) -> None:
     if not command.models:
         raise UsageError("no model was named. Name at least one: --models ngram minilm.")
     from regard.cli.comparison_tables import print_comparison
-    from regard.cli.training_progress import same_command_goes_on
     from regard.comparison.compare import compare
     from regard.data.schema.columns import parse_columns
 
     settings: dict[str, Any] = {"epochs": command.epochs, "steps": command.steps, "device": command.device}
-    with same_command_goes_on(command.out), _CompareProgress() as shown:
+    with same_command_goes_on(command.out), ModelProgress() as shown:
         result = compare(
             command.data,
             models=command.models,
@@ -131,38 +129,14 @@ def run(command: CompareCommand) -> None:
         print(f"results: {result.folder}")
 
 
-class _CompareProgress:
-    """A line per model on stderr; in a terminal also a bar with the time left of each training and scoring."""
-
-    def __init__(self) -> None:
-        self.bar: Any = None
-
-    def __enter__(self) -> _CompareProgress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        if self.bar is not None:
-            self.bar.__exit__(None, None, None)
-            self.bar = None
+class ModelProgress(StepProgress):
+    """A line per model; a bar for each training and scoring."""
 
     def on_model(self, progress: Progress) -> None:
-        self._stop()
         values = progress.values
         part = "" if values["fraction"] >= 1 else f", 1/{round(1 / values['fraction'])} of the rows"
         seed = f", seed {values['seed']}" if values["seed"] else ""
-        print_status(f"[{progress.done}/{progress.total}] {values['model']}{seed}{part}: {values['message']}")
-
-    def on_training(self, event: TrainingEvent) -> None:
-        if not sys.stderr.isatty() or event.kind not in ("fit", "log", "test"):
-            return
-        from regard.cli.training_progress import TrainingProgress
-
-        if self.bar is None:
-            self.bar = TrainingProgress()
-        self.bar(event)
+        self.on_step(progress, f"{values['model']}{seed}{part}: {values['message']}")
 
 
 COMMAND = Command(name="compare", arguments=CompareCommand, help=HELP, run=run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,12 +11,12 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Columns, Device, Encoding, FileFormat, Json, Labels, ModelName
 from regard.cli.command import Command
 from regard.cli.output import print_json, print_status
+from regard.cli.training_progress import StepProgress, same_command_goes_on
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.compression.result import Compression
     from regard.progress import Progress
-    from regard.training.output.metrics_log import TrainingEvent
 
 HELP = """Find the fastest model that keeps the score of a trained one: int8, fewer layers, smaller students.
 
@@ -81,7 +80,6 @@ class CompressCommand:
 
 
 def run(command: CompressCommand) -> None:
-    from regard.cli.training_progress import same_command_goes_on
     from regard.compression.compress import BelowFloor, compress
     from regard.data.schema.columns import parse_columns
 
@@ -95,7 +93,7 @@ def run(command: CompressCommand) -> None:
                 command.model,
                 command.data,
                 columns=None if command.columns is None else parse_columns(command.columns),
-                progress=shown.on_candidate,
+                progress=shown.on_progress,
                 training=shown.on_training,
                 **options,
                 **{name: value for name, value in settings.items() if value is not None},
@@ -126,36 +124,14 @@ def _print(result: Compression, *, json: bool) -> None:
         print(f"Note: {note}.")
 
 
-class CandidateProgress:
-    """A line per candidate on stderr; in a terminal also a bar with the time left of each training."""
+class CandidateProgress(StepProgress):
+    """A line per candidate; a bar for each training, and for the rows that the teacher answers for students."""
 
-    def __init__(self) -> None:
-        self.bar: Any = None
-
-    def __enter__(self) -> CandidateProgress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        if self.bar is not None:
-            self.bar.__exit__(None, None, None)
-            self.bar = None
-
-    def on_candidate(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         if progress.stage == "candidates":
-            self._stop()
-            print_status(f"[{progress.done}/{progress.total}] {progress.values['name']}")
-
-    def on_training(self, event: TrainingEvent) -> None:
-        if not sys.stderr.isatty() or event.kind not in ("fit", "log"):
-            return
-        from regard.cli.training_progress import TrainingProgress
-
-        if self.bar is None:
-            self.bar = TrainingProgress()
-        self.bar(event)
+            self.on_step(progress, progress.values["name"])
+        else:
+            self.on_rows(progress, "answers of the teacher")
 
 
 COMMAND = Command(name="compress", arguments=CompressCommand, help=HELP, run=run)
