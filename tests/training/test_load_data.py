@@ -113,6 +113,22 @@ def test_texts_without_labels_are_an_error(name: str, content: str, tmp_path: Pa
     assert load_data(tmp_path / name, task="masked", dev_fraction=0).task == "masked"
 
 
+@pytest.mark.parametrize(
+    ("task", "content", "columns"),
+    [
+        ("classify", "text,opinion\na,b\n", "text, opinion"),
+        ("pair", "sentence1,sentence2,opinion\na,b,c\n", "sentence1, sentence2, opinion"),
+    ],
+)
+def test_a_missing_label_column_is_named(task: str, content: str, columns: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    message = rf"rows\.csv: no column for the label was recognized; the columns are: {columns}\. If one of them"
+    with pytest.raises(DataError, match=message):
+        load_data(path, task=task)
+    assert load_data(path, task=task, columns={"label": "opinion"}, dev_fraction=0).task == task
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(20, 2), (1000, 100), (5000, 500), (25_000, 700), (100_000, 1450)])
 def test_validation_rows_grow_more_slowly_than_the_data(rows: int, expected: int) -> None:
     assert round(default_dev_fraction(rows) * rows) == expected

@@ -109,7 +109,9 @@ def _read_data(
 
 
 def _check_labeled(reader: Reader, task: str | None) -> None:
-    """Raise DataError for texts without labels, unless the user has given a task for them."""
+    """Raise DataError for texts without labels, unless the user has given a task that needs none."""
+    if task in ("classify", "pair"):
+        _check_label_column(reader)
     if task is not None or reader.schema.task != DocumentRecord.type_name:
         return
     name = reader.sources[0][0].name
@@ -119,6 +121,19 @@ def _check_labeled(reader: Reader, task: str | None) -> None:
         expected="rows with a text and a label, such as a CSV file with the columns text and label",
         fix=f"Use regard pretrain to train a language model on plain text. If the file has labels, name its format "
         f"and its columns with {setting('format')} and {setting('columns')}.",
+    )
+
+
+def _check_label_column(reader: Reader) -> None:
+    """Raise DataError if no column of the data has labels."""
+    schema = reader.schema
+    if not schema.columns or "label" in schema.columns or schema.style.one_hot:
+        return
+    names = [*schema.columns.values(), *schema.unused]
+    raise DataError(
+        f"no column for the label was recognized; the columns are: {', '.join(names[:12]):.200}",
+        file=reader.sources[0][0].name,
+        fix='If one of them has the labels, name it: --columns label=NAME (columns={"label": "NAME"} in Python).',
     )
 
 

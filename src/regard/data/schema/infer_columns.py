@@ -52,7 +52,7 @@ def infer_from_names(
     reason = schema.reason
     if unused:
         reason += f"; unused columns: {', '.join(unused[:8]):.120}"
-    schema = replace(schema, task=task, columns=columns, reason=reason)
+    schema = replace(schema, task=task, columns=columns, reason=reason, unused=tuple(unused))
     if one_hot:
         style = LabelStyle(options.labels or "multi", one_hot=one_hot)
         return replace(schema, style=style, reason=f"{reason}; one label for each of {len(one_hot)} columns")
