@@ -20,6 +20,7 @@ from regard.export.graphs import graphs
 from regard.export.onnx_files import OnnxExport, check_parity, write_onnx_files
 from regard.export.padded import padded_copy
 from regard.model.transformer import Transformer
+from regard.progress import Progress
 
 
 def test_files_have_the_names_of_the_hub(exported: OnnxExport) -> None:
@@ -80,7 +81,11 @@ def test_a_folder_opens_with_onnxruntime_alone(exported_folder: Path) -> None:
 
 
 def test_a_decoder_has_a_cache(tmp_path: Path) -> None:
-    file, quantized = write_onnx_files(random_checkpoint("tiny-gpt2").network, tmp_path, int8=True)
+    steps: list[Progress] = []
+    network = random_checkpoint("tiny-gpt2").network
+    file, quantized = write_onnx_files(network, tmp_path, int8=True, progress=steps.append)
+    assert [step.values["file"] for step in steps] == [file.name, quantized.name]
+    assert steps[0].done == 0 < steps[1].done < (steps[1].total or 0)
     assert file.max_difference < 1e-4
     assert file.inputs[2] == "past_key_values.0.key"
     assert file.outputs[:2] == ("logits", "present.0.key")

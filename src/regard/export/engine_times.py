@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from regard.device import cpu_features
-from regard.errors import RegardError
+from regard.errors import RegardError, pluralize
 from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -121,7 +121,8 @@ def _read(path: Path) -> EngineTimes | None:
 
 def _shape(network: Transformer) -> str:
     config = network.config
-    return f"{config.layers} layers, width {config.width}, {config.attention.heads} heads"
+    layers, heads = pluralize(config.layers, "layer"), pluralize(config.attention.heads, "head")
+    return f"{layers}, width {config.width}, {heads}"
 
 
 def _key(network: Transformer) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import importlib.util
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from regard.export.session import open_session
 from regard.export.smoothing import smoothing_scales
 from regard.model.network import Network
 from regard.model.transformer import Transformer
+from regard.progress import OnProgress, Progress
 
 OPSET = 18
 TOLERANCE = 1e-4  # largest accepted difference to torch, relative to the largest output
 FOLDER = "onnx"
 QUANTIZED = "_quantized"
+TRACE, QUANTIZE, MERGE = 2.0, 0.6, 0.4  # seconds for one layer of minilm on one core; about, for the time left
 
 
 @dataclass(frozen=True)
@@ -62,37 +65,54 @@ def write_onnx_files(
     *,
     int8: bool = False,
     exclude: Collection[str] = (),
-    progress: Callable[[str], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> tuple[OnnxFile, ...]:
     """Write `onnx/*.onnx` into a folder, and with `int8` also `onnx/*_quantized.onnx`.
 
-    exclude: layers that stay in fp32 (names of `int8_layers`). progress: called with each step in words.
+    exclude: layers that stay in fp32 (names of `int8_layers`). progress: called before each step with
+    `Progress("export", done, total)` in units of about a second; its `values` have the name of the file.
     Raises InputError for a network that is no Transformer, RegardError where ONNX computes something else than torch.
     """
     require_onnx()
     if not isinstance(network, Transformer):
         raise InputError(f"a {type(network).__name__} cannot be written as ONNX; only Transformers can.")
-    say = progress or (lambda _: None)
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     scales = smoothing_scales(network, int8_layers(network)) if int8 else {}
-    files = []
     all_graphs = graphs(padded_copy(network))
+    steps = _Steps(all_graphs, network.config.layers, int8, progress)
+    files = []
     for graph in all_graphs:
-        say(f"writing {FOLDER}/{graph.file}.onnx")
         path = folder / FOLDER / f"{graph.file}.onnx"
+        steps.begin(path, TRACE)
         trace(graph, path)
         files.append(_described(graph, path, check_parity(graph, path), int8=False))
         if int8:
-            say(f"writing {FOLDER}/{graph.file}{QUANTIZED}.onnx")
             target = path.with_name(f"{graph.file}{QUANTIZED}.onnx")
+            steps.begin(target, QUANTIZE)
             quantize(path, target, scales, exclude=exclude)
             files.append(_described(graph, target, difference(graph, target), int8=True))
     by_file = {graph.file: graph for graph in all_graphs}
     if NEXT in by_file:
-        say(f"writing {FOLDER}/{MERGED}.onnx")
-        suffixes = ("", QUANTIZED) if int8 else ("",)
-        files += [_merge(by_file[FIRST], by_file[NEXT], folder / FOLDER, suffix) for suffix in suffixes]
+        for suffix in ("", QUANTIZED) if int8 else ("",):
+            steps.begin(folder / FOLDER / f"{MERGED}{suffix}.onnx", MERGE)
+            files.append(_merge(by_file[FIRST], by_file[NEXT], folder / FOLDER, suffix))
     return tuple(files)
+
+
+class _Steps:
+    """Reports the steps of an export, each with its cost: about the seconds that it takes for one layer."""
+
+    def __init__(self, all_graphs: Sequence[Graph], layers: int, int8: bool, progress: OnProgress | None) -> None:
+        merged = any(graph.file == NEXT for graph in all_graphs)
+        costs = (TRACE + QUANTIZE * int8) * len(all_graphs) + MERGE * merged * (1 + int8)
+        self.layers, self.progress = layers, progress
+        self.done, self.total = 0.0, costs * layers
+
+    def begin(self, path: Path, cost: float) -> None:
+        if self.progress is not None:
+            values = {"file": f"{FOLDER}/{path.name}"}
+            self.progress(Progress("export", round(self.done), round(self.total), values))
+        self.done += cost * self.layers
 
 
 def _merge(first: Graph, following: Graph, folder: Path, suffix: str) -> OnnxFile:
@@ -110,6 +130,11 @@ def _merge(first: Graph, following: Graph, folder: Path, suffix: str) -> OnnxFil
     inputs = dict.fromkeys((*first.inputs, *following.inputs, CONDITION))
     size = path.stat().st_size
     return OnnxFile(f"{FOLDER}/{path.name}", size, tuple(inputs), first.outputs, largest, bool(suffix))
+
+
+def has_onnx() -> bool:
+    """Whether the packages that write and run ONNX files are installed."""
+    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "onnxscript"))
 
 
 def require_onnx() -> None:

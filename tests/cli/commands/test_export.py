@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import run
 
+from regard.cli.commands.export import ExportProgress
 from regard.export.onnx_files import OnnxExport, OnnxFile
 from regard.predict import export_folder
+from regard.progress import Progress
 
 
 def test_export_lists_its_files(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,6 +22,27 @@ def test_export_lists_its_files(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert out == f"{Path('out') / file.name}  4.0 MB, largest difference to torch 2.5e-07\n"
     status, out, _ = run(capsys, "export", "runs/reviews", "--out", "out", "--json")
     assert json.loads(out)["files"][0]["max_difference"] == 2.5e-7
+
+
+def test_the_time_left_is_shown_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with ExportProgress() as shown:
+        shown.on_progress(Progress("export", 0, 16, {"file": "onnx/model.onnx"}))
+        assert shown.line is None
+    assert capsys.readouterr().err == "writing onnx/model.onnx\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with ExportProgress() as shown:
+        shown.on_progress(Progress("export", 0, 16, {"file": "onnx/model.onnx"}))
+        now[0] += 4
+        assert str(shown) == "about 0:12 left"
+        now[0] += 20  # 24 seconds for 12 units
+        shown.on_progress(Progress("export", 12, 16, {"file": "onnx/model_quantized.onnx"}))
+        assert str(shown) == "about 0:08 left"
+        now[0] += 9
+        assert str(shown) == "a little longer than usual"
 
 
 def test_export_needs_a_folder_and_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from regard._version import __version__
 from regard.cli.arguments import Json
 from regard.cli.command import Command
 from regard.cli.output import format_bytes, print_json, print_table
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.device import DeviceReport
@@ -52,12 +54,21 @@ def run(command: DoctorCommand) -> None:
         engines = [{**dataclasses.asdict(times), "fastest": times.fastest} for times in measured]
         print_json({"regard": __version__, **dataclasses.asdict(report), "engines": engines})
     else:
-        print_table(_table_rows(report) + [_engine_row(times) for times in measured])
+        print_table(_table_rows(report) + _engine_rows(measured))
+
+
+def _engine_rows(measured: Sequence[EngineTimes]) -> list[tuple[str, str]]:
+    """The latest measurement of each shape of network and number of threads."""
+    latest: dict[tuple[str, int], EngineTimes] = {}
+    for times in measured:
+        latest.setdefault((times.shape, times.threads), times)
+    return [_engine_row(times) for times in latest.values()]
 
 
 def _engine_row(times: EngineTimes) -> tuple[str, str]:
     milliseconds = ", ".join(f"{name} {value:.1f} ms" for name, value in times.ms.items())
-    return "measured engines", f"{times.shape}, {times.threads} threads: {milliseconds}; used: {times.fastest}"
+    threads = pluralize(times.threads, "thread")
+    return "measured engines", f"{times.shape}, {threads}: {milliseconds}; used: {times.fastest}"
 
 
 def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
@@ -65,7 +76,7 @@ def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
     rows = [
         ("regard", f"{__version__} (Python {report.python}, torch {report.torch}, {report.system})"),
         ("device", f"{report.device}, by --device auto"),
-        ("cpu", f"{report.cores} cores, {report.threads} threads used; memory {memory}"),
+        ("cpu", f"{pluralize(report.cores, 'core')}, {pluralize(report.threads, 'thread')} used; memory {memory}"),
     ]
     for number, gpu in enumerate(report.gpus):
         formats = "bf16, fp16, fp32" if gpu.bf16 else "fp16, fp32"
