@@ -11,6 +11,7 @@ from tests.predict.models import random_checkpoint
 
 from regard.checkpoint.families import preset
 from regard.checkpoint.network_tensors import build_on_meta
+from regard.compression import candidates
 from regard.compression.candidates import (
     METHODS,
     SMALL,
@@ -48,6 +49,15 @@ def test_candidates_fit_the_network_and_the_task() -> None:
         check_methods(["int4"])
     with pytest.raises(InputError, match=r"no candidate can be made of this model for translate .* ngram\. Try other"):
         check_candidates([], "translate", ["ngram"])
+
+
+def test_encoders_that_run_in_onnx_runtime_anyway_are_not_exported(
+    teacher: Teacher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "has_onnx", lambda: True)
+    for fits, expected in ((True, ["int8"]), (False, ["int8", "onnx int8"])):
+        monkeypatch.setattr(candidates, "can_run_int8_encoder", lambda _, fits=fits: fits)
+        assert [one.name for one in plan_candidates(teacher.model, "classify", methods=["int8"])] == expected
 
 
 def test_layers_in_fp32_are_part_of_the_name() -> None:

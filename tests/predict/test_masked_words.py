@@ -68,7 +68,7 @@ def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) 
         (lambda model: model.fill("no mask"), r"there is no \[MASK\] in the text"),
         (lambda model: model.fill("a [MASK]", top=0), "top is 0"),
         (lambda model: model.fill(["a [MASK]"]), "one text was expected"),
-        (lambda model: model.predict(["a"]), r"model for masked, so it has no answers.*model.fill"),
+        (lambda model: model.predict(["a"]), r"model that fills in masked words, so it has no answers.*model.fill"),
     ],
 )
 def test_what_cannot_be_filled(foreign: Foreign, call: Any, message: str) -> None:

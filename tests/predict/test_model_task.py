@@ -15,6 +15,7 @@ from tests.predict.models import random_checkpoint
 import regard
 from regard.errors import FolderError, InputError
 from regard.predict import Model
+from regard.predict.model_task import describe_model
 from regard.text.tokenizer import Tokenizer
 
 
@@ -149,3 +150,9 @@ def test_labels_that_are_no_texts_are_refused(trained: Path, tmp_path: Path, lab
     folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=labels))
     with pytest.raises(FolderError, match=r"run.json"):
         regard.load(folder).predict(["a film"])
+
+
+def test_models_are_described_in_plain_words() -> None:
+    assert describe_model("causal") == "a model that generates text"
+    assert describe_model("tag") == "a model for tag"
+    assert describe_model(None) == "a network without a task"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +24,9 @@ from regard.compression.teacher import Teacher
 from regard.config import ModelConfig
 from regard.errors import InputError, setting
 from regard.export.engines import RECORD
+from regard.export.int8_encoder import can_run_int8_encoder
 from regard.export.int8_linear import int8_layers
-from regard.export.onnx_files import write_onnx_files
+from regard.export.onnx_files import has_onnx, write_onnx_files
 from regard.model.transformer import Transformer
 from regard.predict.load import load
 from regard.predict.model import Model
@@ -247,8 +247,8 @@ def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[
     has_blocks = bool(int8_layers(network))
     is_encoder = isinstance(network, Transformer) and network.decoder is None
     if "int8" in methods and has_blocks:
-        candidates.append(CandidateSpec("int8", "int8 products of torch", "engine", engine="int8"))
-        if is_encoder and importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnxscript"):
+        candidates.append(CandidateSpec("int8", INT8_METHOD, "engine", engine="int8"))
+        if is_encoder and not can_run_int8_encoder(network) and has_onnx():  # else int8 runs there already
             candidates.append(CandidateSpec("onnx int8", "int8 in ONNX Runtime", "engine", engine="onnx int8"))
     if "half" in methods and isinstance(network, Transformer):
         candidates += [CandidateSpec(name, f"weights in {name}", "dtype", dtype=name) for name in ("fp16", "bf16")]
@@ -332,6 +332,7 @@ def check_candidates(candidates: Sequence[CandidateSpec], task: str, methods: Se
         )
 
 
+INT8_METHOD = "8-bit integer products"
 SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000
 OTHER_ROWS = 16  # as wide as the network: norms, segments and the output layer

@@ -29,12 +29,13 @@ from regard.compression.search import Entry, Search
 from regard.compression.seen_rows import seen_note
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
+from regard.compression.weak_teacher import weak_teacher_note
 from regard.data.schema.columns import Columns
 from regard.errors import InputError, RegardError, setting
 from regard.locks import folder_lock
 from regard.predict.load import load
 from regard.predict.model import Model
-from regard.predict.model_task import capabilities, read_training_run, task_for
+from regard.predict.model_task import capabilities, describe_model, read_training_run, task_for
 from regard.progress import OnProgress
 from regard.tasks import for_pairs
 from regard.tasks.classify import Classify
@@ -94,7 +95,8 @@ def compress(
     allow_below_floor: write the candidate that comes nearest if none holds the floor.
     keep_all: keep the work folder (`out` with `.compress` added) with all candidates. It is also where a compression
         that was killed goes on.
-    progress: called with `Progress("candidates", done, total)`; its `values` have the name of the candidate.
+    progress: called with `Progress("candidates", done, total)`, whose `values` have the name of the candidate, and with
+        `Progress("teacher", done, total)` for rows that the teacher answers for students.
     training: called with the events of each training.
     settings: of the trainings of students, see `regard.Settings`.
 
@@ -178,8 +180,8 @@ def _teacher_task(model: Model) -> Task:
     task = task_for(model.checkpoint, model.folder)
     if task.language_model:
         raise InputError(
-            f"this is a model for {task.name}, and language models are not compressed. Fine-tune it first with "
-            f"regard train. {capabilities(model.network)}"
+            f"this is {describe_model(task.name)}; such models are not compressed. Fine-tune it first with regard "
+            f"train, for example to classify texts. {capabilities(model.network)}"
         )
     return task
 
@@ -246,10 +248,11 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
             index = search.entries.index(nearest[0])
             chosen = replace(nearest[0], result=replace(nearest[0].result, is_chosen=True, holds=False))
             search.entries[index] = chosen
-    notes = [*rows.notes, *_time_note(search)]
+    assert search.teacher is not None
+    weak = weak_teacher_note(search.teacher.result, rows.test)
+    notes = [*rows.notes, *([] if weak is None else [weak]), *_search_notes(search, chosen)]
     if failed and chosen is not None:
         notes.append(f"no candidate holds the floor of {search.floor:g}; {chosen.result.name} comes nearest")
-    assert search.teacher is not None
     result = Compression(
         task=search.task.name,
         metric=search.metric,
@@ -268,11 +271,21 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
     return result
 
 
-def _time_note(search: Search) -> list[str]:
-    if not search.skipped:
-        return []
-    names = ", ".join(search.skipped)
-    return [f"the time was up before these candidates: {names}"]
+def _search_notes(search: Search, chosen: Entry | None) -> list[str]:
+    """Which candidates were not made, and whether the target was reached."""
+    notes = []
+    if search.skipped:
+        notes.append(f"the time was up before these candidates: {', '.join(search.skipped)}")
+    if search.unneeded:
+        last = search.entries[-1].result.name
+        names = ", ".join(search.unneeded)
+        notes.append(f"{last} takes at most {search.target_ms:g} ms, so these candidates were not made: {names}")
+    if search.target_ms is not None and chosen is not None and chosen.result.cost > search.target_ms:
+        notes.append(
+            f"no candidate that holds the floor takes at most {search.target_ms:g} ms for a text of 24 words; "
+            f"{chosen.result.name} takes {chosen.result.cost:.1f} ms"
+        )
+    return notes
 
 
 def below_floor_message(search: Search) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.checkpoint.files import write_json
-from regard.compression.candidates import CandidateSpec, Workshop, without_layers
+from regard.compression.candidates import INT8_METHOD, CandidateSpec, Workshop, without_layers
 from regard.compression.guarantee import LEVEL, FloorTest, compare_to_floor
 from regard.compression.layer_costs import layer_costs
 from regard.compression.measure import Measured, empty_table, measure
 from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
+from regard.compression.weak_teacher import weak_teacher_note
 from regard.data.records import Record
 from regard.errors import FolderError, InputError, RegardError
 from regard.metrics.paired.rows import RowTable
@@ -63,6 +65,7 @@ class Search:
     entries: list[Entry] = field(default_factory=list)
     teacher: Entry | None = None
     skipped: list[str] = field(default_factory=list)  # candidates that there was no time for
+    unneeded: list[str] = field(default_factory=list)  # candidates after the one that reached `target_ms`
 
     def run(self, candidates: Sequence[CandidateSpec]) -> None:
         """Measure the teacher, then the candidates."""
@@ -72,6 +75,8 @@ class Search:
         score = self.teacher.result.scores[self.metric].value
         if not score > 0:
             raise InputError(f"the {self.metric} of the teacher is {score:g} on the test rows; there is none to keep.")
+        if (note := weak_teacher_note(self.teacher.result, self.test)) is not None:
+            warnings.warn(f"{note}.", UserWarning, stacklevel=2)
         done = 1
         while waiting:
             candidate = waiting.pop(0)
@@ -85,6 +90,7 @@ class Search:
             done += 1
             waiting = self._after_int8(entry) + waiting
             if self._reached_target(entry):
+                self.unneeded = [other.name for other in waiting]
                 break
 
     def _is_late(self) -> bool:
@@ -168,7 +174,7 @@ class Search:
         limit = model.config.max_tokens or 512
         costs = list(layer_costs(model, [row[:limit] for row in ids]))
         count = next(number for number in EXCLUDED if number > len(candidate.exclude))
-        return [without_layers(replace(candidate, name="int8", method="int8 products of torch"), costs[:count])]
+        return [without_layers(replace(candidate, name="int8", method=INT8_METHOD), costs[:count])]
 
     def is_likely(self, entry: Entry) -> bool:
         """Whether the validation rows say that a candidate holds the floor."""

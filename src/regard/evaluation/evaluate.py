@@ -26,6 +26,7 @@ from regard.metrics.confidence import wilson
 from regard.metrics.meter import Meter
 from regard.metrics.report import report_of
 from regard.predict import BATCH_TOKENS, Model, load
+from regard.predict.model_task import describe_model
 from regard.predict.translation import translation_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
@@ -227,12 +228,14 @@ def _check_window(model: Model, task: Task, window: int | None, overlap: float |
     """Refuse settings that the model has no use for."""
     if overlap is not None and not isinstance(task, SlidingPerplexity):
         raise InputError(
-            f"{setting('overlap')} is for causal language models on plain text; this is a model for {task.name}."
+            f"{setting('overlap')} is for causal language models on plain text; this is {describe_model(task.name)}."
         )
     if window is None:
         return
     if not task.language_model:
-        raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
+        raise InputError(
+            f"{setting('window')} is for language models on plain text; this is {describe_model(task.name)}."
+        )
     limit = model.preprocessing().config.max_tokens
     if not 2 <= window <= (limit or window):
         at_most = "" if limit is None else f", and at most {limit}, the limit of this model"
@@ -261,7 +264,7 @@ def _answered(
     elif beams != 1:
         raise InputError(
             f"{setting('beams', beams)} was given, but beams are for models that translate; "
-            f"this is a model for {task.name}."
+            f"this is {describe_model(task.name)}."
         )
     if beams == 1 and beam_options["length_penalty"] is not None:
         raise InputError(f"{setting('length_penalty')} was given, but it needs {setting('beams')} above 1.")

@@ -27,6 +27,11 @@ HEAD_CALLS = {
     "next": call_or_command("model.next_sentence(first, second)", "regard fill --next"),
     "language": call_or_command("model.generate(text)", "regard generate"),
 }
+LANGUAGE_MODELS = {
+    "causal": "a model that generates text",
+    "masked": "a model that fills in masked words",
+    "bidirectional": "a language model that reads a text in both directions",
+}
 
 
 @dataclass(frozen=True)
@@ -139,11 +144,18 @@ def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
             )
 
 
+def describe_model(task: str | None) -> str:
+    """What a model does, by the name of its task, for error messages: "a model that generates text"."""
+    if task is None:
+        return "a network without a task"
+    return LANGUAGE_MODELS.get(task, f"a model for {task}")
+
+
 def no_answers_error(network: Network, name: str | None) -> InputError:
     """The error for a model without a task to predict, with what it can do instead."""
-    what = f"a model for {name}" if name else "a network without a task"
     return InputError(
-        f"this is {what}, so it has no answers to give. {capabilities(network)} Or train it: regard train."
+        f"this is {describe_model(name)}, so it has no answers to give. {capabilities(network)} "
+        "Or train it: regard train."
     )
 
 

@@ -165,9 +165,10 @@ def _context(command: PredictCommand, model: Model) -> str | None:
     if command.context is None:
         return None
     from regard.predict.batch.rows import input_roles, read_context
+    from regard.predict.model_task import describe_model
 
     if "context" not in input_roles(model.task):
-        what = "a network without a task" if model.task is None else f"a model for {model.task}"
+        what = describe_model(model.task)
         raise UsageError(f"--context is for models that answer questions; this is {what}.")
     return read_context(command.context, encoding=command.encoding)
 
