@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.predict.models import random_checkpoint
+from tests.predict.models import random_checkpoint, word_text, word_tokenizer
 
 from regard.export.onnx_files import OnnxFile, write_onnx_files
 
@@ -58,3 +60,19 @@ def test_the_cache_of_the_encoder_is_passed_on(files: tuple[Path, dict[str, Onnx
     outputs = dict(zip(names, session.run(names, feed), strict=True))
     assert outputs["present.0.decoder.key"].shape[2] == 3
     assert np.array_equal(outputs["present.0.encoder.key"], feed["past_key_values.0.encoder.key"])
+
+
+def test_the_documented_code_translates(
+    files: tuple[Path, dict[str, OnnxFile]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = files
+    tokenizer = word_tokenizer(special=True)
+    tokenizer.save(folder)
+    (folder / "config.json").write_text(json.dumps({"decoder_start_token_id": 0, "eos_token_id": -1}))
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+    code = re.findall(r"```\n(import json\n.*?)```", page, re.DOTALL)[0]
+    code = code.replace("runs/translator-onnx", folder.as_posix()).replace("the small cat sleeps", word_text(4))
+    names: dict[str, list[int]] = {}
+    exec(compile(code, "docs/export.md", "exec"), names)
+    assert len(names["ids"]) == 51
+    assert capsys.readouterr().out.endswith("\n")
