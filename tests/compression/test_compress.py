@@ -9,6 +9,7 @@ import shutil
 import signal
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -22,9 +23,9 @@ from regard.compression import compress as compress_module
 from regard.compression import measure as measure_module
 from regard.compression import search as search_module
 from regard.compression.candidates import CandidateSpec, Workshop, plan_candidates
-from regard.compression.compress import BelowFloor, compress
+from regard.compression.compress import BelowFloor, _search_notes, compress
 from regard.compression.measure import Measured
-from regard.compression.result import Compression
+from regard.compression.result import CandidateResult, Compression
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.errors import FolderError, InputError
@@ -255,3 +256,17 @@ def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: P
         methods=["half", "ngram"],
     )
     assert [one.name for one in result.candidates] == ["fp16"]
+
+
+def test_notes_say_what_the_target_has_changed() -> None:
+    entry = SimpleNamespace(result=CandidateResult("int8", "int8", latency_ms={"24": 5.0}))
+    search: Any = SimpleNamespace(skipped=[], unneeded=["static", "ngram"], target_ms=20.0, entries=[entry])
+    chosen: Any = entry
+    assert _search_notes(search, chosen) == [
+        "int8 takes at most 20 ms, so these candidates were not made: static, ngram"
+    ]
+    search = SimpleNamespace(skipped=["ngram"], unneeded=[], target_ms=0.1, entries=[entry])
+    assert _search_notes(search, chosen) == [
+        "the time was up before these candidates: ngram",
+        "no candidate that holds the floor takes at most 0.1 ms for a text of 24 words; int8 takes 5.0 ms",
+    ]
