@@ -139,25 +139,29 @@ class OnnxTransformer(Transformer):
     def run_session(self, batch: Ragged, *, first: bool = False) -> Tensor:
         """(N, D) hidden states of a batch, or (B, D) of the first tokens, from one call for each length."""
         check_length(batch.max_length, self.config.max_tokens)
+        ids_N = batch.ids.numpy()
+        segments_N = None if batch.segments is None else batch.segments.numpy()
         if len(batch) == 1 and batch.tokens == batch.max_length:
-            segments_BT = None if batch.segments is None else batch.segments.unsqueeze(0)
-            return self._run(batch.ids.unsqueeze(0), segments_BT, first=first)
-        groups = Layout.for_self_attention(batch.bounds, batch.max_length).groups
-        hidden_ND = torch.empty(len(batch) if first else batch.tokens, self.config.width)
-        starts = batch.bounds[:-1].long()
-        for group in groups:
+            return torch.from_numpy(
+                self._run(ids_N[None], None if segments_N is None else segments_N[None], first=first)
+            )
+        hidden_ND = np.empty((len(batch) if first else batch.tokens, self.config.width), np.float32)
+        starts_B = batch.bounds[:-1].numpy().astype(np.int64)
+        for group in Layout.for_self_attention(batch.bounds, batch.max_length).groups:
             rows_per_call = max(RUN_TOKENS // group.queries, 1)
             for begin in range(0, len(group.rows), rows_per_call):
-                rows = torch.tensor(group.rows[begin : begin + rows_per_call])
-                index_BT = starts[rows].unsqueeze(1) + torch.arange(group.queries)
-                segments_BT = None if batch.segments is None else batch.segments[index_BT]
-                places = rows if first else index_BT.flatten()
-                hidden_ND[places] = self._run(batch.ids[index_BT], segments_BT, first=first)
-        return hidden_ND
+                rows = np.array(group.rows[begin : begin + rows_per_call])
+                index_BT = starts_B[rows, None] + np.arange(group.queries)
+                segments_BT = None if segments_N is None else segments_N[index_BT]
+                places = rows if first else index_BT.ravel()
+                hidden_ND[places] = self._run(ids_N[index_BT], segments_BT, first=first)
+        return torch.from_numpy(hidden_ND)
 
-    def _run(self, ids_BT: Tensor, segments_BT: Tensor | None, *, first: bool) -> Tensor:
-        feed = self.feed(ids_BT.numpy(), None if segments_BT is None else segments_BT.numpy(), first=first)
-        return torch.from_numpy(self.session.run([HIDDEN], feed)[0]).flatten(0, 1)
+    def _run(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> npt.NDArray[np.float32]:
+        """(B * T, D) hidden states of sequences of equal length, or (B, D) of their first tokens."""
+        hidden_BTD = self.session.run([HIDDEN], self.feed(ids_BT, segments_BT, first=first))[0]
+        flat_ND: npt.NDArray[np.float32] = hidden_BTD.reshape(-1, hidden_BTD.shape[-1])
+        return flat_ND
 
     def feed(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> dict[str, npt.NDArray[Any]]:
         """The inputs of the file for sequences of equal length. first: only their first token is needed."""
