@@ -42,7 +42,7 @@ import torch
 from common import alternate, lengths, median_times, milliseconds
 from packed import pack, unpack
 from sets import SETS
-from students import train_students
+from students import candidate_result, train_students
 
 import regard
 from regard.checkpoint.families import PRESETS, preset
@@ -51,7 +51,6 @@ from regard.comparison.trainings.compared_data import ComparedData
 from regard.compression.compress import BelowFloor
 from regard.compression.guarantee import compare_to_floor
 from regard.compression.measure import Measured, empty_table, measure
-from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
 from regard.config import ModelConfig
 from regard.data.records import Record
@@ -485,7 +484,7 @@ def unseen(options: argparse.Namespace) -> None:
             for shown, model in models.items():
                 measured = measure(model, task_for(model.checkpoint, model.folder), dev, rows)
                 teacher = teacher or measured
-                work.write(shown, _result(shown, measured), measured.dev, measured.test)
+                work.write(shown, candidate_result(shown, measured), measured.dev, measured.test)
                 metric = next(iter(measured.scores))
                 lost = compare_to_floor(measured.test, teacher.test, metric, options.floor).difference
                 points = [round(100 * value, 2) for value in (lost.value, lost.low, lost.high)]
@@ -502,18 +501,6 @@ def _in_half(folder: Path) -> Path:
     halves = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in weights.items()}
     safetensors.torch.save_file(halves, copy / "model.safetensors", {"format": "pt"})
     return copy
-
-
-def _result(name: str, measured: Measured) -> CandidateResult:
-    return CandidateResult(
-        name,
-        "student",
-        scores=measured.scores,
-        latency_ms=measured.latency_ms,
-        texts_per_second=measured.texts_per_second,
-        bytes=measured.bytes,
-        parameters=measured.parameters,
-    )
 
 
 def unseen_rows(name: str, root: Path) -> list[Record]:

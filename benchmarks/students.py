@@ -280,9 +280,9 @@ def _make(job: Job, workshop: Workshop, spec: CandidateSpec, part: float) -> Non
     _store(job, spec.name, measured, workshop.seconds[spec.name])
 
 
-def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
-    """Print the scores, and keep the rows for the stage floor."""
-    result = CandidateResult(
+def candidate_result(name: str, measured: Measured) -> CandidateResult:
+    """What was measured, as `regard compress` stores it."""
+    return CandidateResult(
         name,
         "student",
         scores=measured.scores,
@@ -290,8 +290,12 @@ def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
         texts_per_second=measured.texts_per_second,
         bytes=measured.bytes,
         parameters=measured.parameters,
-        train_seconds=round(seconds, 1),
     )
+
+
+def _store(job: Job, name: str, measured: Measured, seconds: float) -> None:
+    """Print the scores, and keep the rows for the stage floor."""
+    result = replace(candidate_result(name, measured), train_seconds=round(seconds, 1))
     job.work.write(name, result, measured.dev, measured.test)
     (job.work.folder(name) / "dev.json").write_text(json.dumps(measured.dev.value(next(iter(measured.scores)))))
     values = {key: round(score.value, 4) for key, score in measured.scores.items()}

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from regard.device import int8_support
 from regard.errors import FolderError, MissingExtra
 from regard.foreign import file_errors
-from regard.model.heads import ClassifierHead
+from regard.model.heads import TOKEN_HEADS, ClassifierHead
 from regard.model.kernels.layout import Layout, MaskFunction
 from regard.model.positions import check_length
 from regard.model.transformer import Output, Transformer
@@ -120,7 +120,8 @@ class OnnxTransformer(Transformer):
     ) -> Output:
         """As in torch. A small head of tokens is computed with numpy: torch would wake its threads, which then wait
         for more work and take a core away from those of ONNX Runtime."""
-        head = self.heads[next(iter(self.heads))] if len(self.heads) == 1 else None
+        name = next(iter(self.heads), "")
+        head = self.heads[name] if len(self.heads) == 1 and name in TOKEN_HEADS else None
         if needed is not None or not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
             return super().apply_heads(hidden_ND, batch, at=at, needed=needed, memory=memory)
         chosen_ND = hidden_ND if at is None else torch.from_numpy(hidden_ND.numpy()[at.numpy()])

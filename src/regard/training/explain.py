@@ -128,7 +128,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     reason = f"about {texts:.0f} texts of {size.mean:.0f} tokens on average"
     if recipe.tokens is None and round(texts) < TEXTS:
         reason += f"; fewer than {TEXTS}, so that an epoch has about {MIN_STEPS} steps"
-    if inputs.model.pretrained and texts_per_step(size.sequences, config, recipe) > TEXTS:
+    elif inputs.model.pretrained and round(texts) > TEXTS and texts_per_step(size.sequences, config, recipe) > TEXTS:
         reason += f"; more than {TEXTS}, since a small encoder learns large data sets as well with large steps"
     yield SettingReason(
         "batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens or user.batch_size else reason
