@@ -10,6 +10,7 @@ from regard.errors import InputError, setting
 from regard.export.onnx_files import OnnxExport, OnnxFile, require_onnx, write_onnx_files
 from regard.predict.load import load
 from regard.predict.model import Model
+from regard.predict.model_task import describe_model
 from regard.progress import OnProgress
 
 SECTION = "## ONNX files"
@@ -52,8 +53,8 @@ def _card_before(model: Model, name: str) -> str:
     """The model card that the model has, without the section of an earlier export; a title if it has none."""
     path = None if model.folder is None else model.folder / CARD
     if path is None or not path.is_file():
-        title = "" if model.task is None else f"A model for {model.task}. "
-        return f"# {name}\n\n{title}{model.info().parameters:,} parameters."
+        what = describe_model(model.task)
+        return f"# {name}\n\n{what[0].upper()}{what[1:]}, {model.info().parameters:,} parameters."
     return path.read_text(encoding="utf-8").partition(f"\n{SECTION}\n")[0].rstrip()
 
 
