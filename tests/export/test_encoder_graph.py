@@ -79,23 +79,35 @@ def test_norms_before_the_parts_of_a_block() -> None:
     network = Transformer(config, heads={}).eval()
     assert similarity(network, exclude=list(int8_layers(network))) > 1 - 1e-6
     assert similarity(network) > 0.99
-    assert_first_tokens(network)
+    assert_some_tokens(network)
 
 
-def test_the_last_block_can_compute_the_first_token_alone(network: Transformer) -> None:
-    assert_first_tokens(network)
+def test_no_norm_of_the_embeddings() -> None:
+    config = replace(network_of("tiny-bert").config, norm_first=True, embedding_norm=False)
+    torch.manual_seed(0)
+    network = Transformer(config, heads={}).eval()
+    assert similarity(network, exclude=list(int8_layers(network))) > 1 - 1e-5
+    assert_some_tokens(network)
 
 
-def assert_first_tokens(network: Transformer) -> None:
+def test_the_last_block_can_compute_some_tokens_alone(network: Transformer) -> None:
+    assert_some_tokens(network)
+
+
+def assert_some_tokens(network: Transformer) -> None:
+    """The first tokens, tokens in any order, some of them twice, none of the second sequence."""
     batch = Ragged.of(ROWS, segments=SEGMENTS if network.config.segments > 1 else None)
     one = Ragged.of(ROWS[:1], segments=SEGMENTS[:1] if network.config.segments > 1 else None)
     for exclude in (list(int8_layers(network)), []):
         opened = Int8Encoder(network, encoder_graph(network, exclude=exclude).SerializeToString())
         for rows in (batch, one):
-            all_ND, first_BD = opened.run_session(rows), opened.run_session(rows, first=True)
-            assert first_BD.shape == (len(rows), network.config.width)
-            # rounding depends on the largest number of the tokens that are computed
-            assert_close(first_BD, all_ND[rows.first()], atol=1e-5 if exclude else 0.15, rtol=0)
+            all_ND = opened.run_session(rows)
+            places = torch.tensor([8, 3, 1, 3, 7] if rows is batch else [3, 1, 3])
+            for at in (rows.first(), places):
+                # rounding depends on the largest number of the tokens that are computed
+                assert_close(opened.run_session(rows, at=at), all_ND[at], atol=1e-5 if exclude else 0.15, rtol=0)
+            order = torch.randperm(rows.tokens, generator=torch.Generator().manual_seed(0))
+            assert_close(opened.run_session(rows, at=order), all_ND[order], atol=1e-6, rtol=0)
 
 
 def test_units_with_large_numbers_stay_in_fp32() -> None:

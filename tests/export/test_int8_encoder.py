@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.predict.models import random_checkpoint
 
 from regard.errors import InputError, RegardError
 from regard.export import int8_encoder
-from regard.export.encoder_graph import QUERIES
+from regard.export.encoder_graph import QUERIES, ROWS
 from regard.export.int8_encoder import Int8Encoder, check_int8_encoder, open_int8_encoder
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -99,25 +100,32 @@ def test_wrong_results_and_long_texts_are_errors(network: Transformer, monkeypat
         opened.read(Ragged.of([[5] * (limit + 1)]))
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[int]]]:
+    """The queries and rows of all calls."""
+    calls: list[tuple[int, list[int]]] = []
+    feed = Int8Encoder.feed
+
+    def noting(*args: Any) -> dict[str, Any]:
+        values = feed(*args)
+        calls.append((int(values[QUERIES][0]), values[ROWS].tolist()))
+        return values
+
+    monkeypatch.setattr(Int8Encoder, "feed", noting)
+    return calls
+
+
 @torch.inference_mode()
-def test_a_classifier_computes_the_first_tokens_alone(network: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_computes_the_first_tokens_alone(network: Transformer, asked: list[tuple[int, list[int]]]) -> None:
     torch.manual_seed(0)
     classifier = Transformer(network.config, heads={"sequence": 3}).eval()
     opened = open_int8_encoder(classifier)
-    asked: list[int] = []
-    feed = opened.feed
-
-    def noting(*args: Any, first: bool) -> dict[str, Any]:
-        values = feed(*args, first=first)
-        asked.extend(values[QUERIES].tolist())
-        return values
-
-    monkeypatch.setattr(opened, "feed", noting)
+    asked.clear()  # of the check
     batch = Ragged.of([[3, 5, 9, 11, 8], [7, 2], [4, 4]])
     at = torch.zeros(0, dtype=torch.int64)
     expected, alone, whole = classifier(batch, at=at), opened(batch, at=at), opened(batch)
-    assert asked[:2] == [1, 1]  # one call for each length
-    assert sorted(asked[2:]) == [2, 5]
+    assert asked[:2] == [(1, [0]), (1, [0, 1])]  # one call for each length
+    assert asked[2:] == [(5, [0, 1, 2, 3, 4]), (2, [0, 1, 2, 3])]
     assert alone.hidden.shape == (0, network.config.width)
     assert torch.allclose(alone.logits, whole.logits, atol=0.02)
     assert torch.allclose(alone.logits, expected.logits, atol=0.05)
@@ -131,9 +139,48 @@ def test_heads_are_those_of_torch(cache: Path, heads: dict[str, int]) -> None:
     opened = open_int8_encoder(network)
     batch, at = Ragged.of([[3, 5, 9], [4, 8]]), torch.tensor([1, 4])
     for chosen in (None, at):
-        ours, hidden = opened(batch, at=chosen), opened.read(batch)
-        torch_heads = Transformer.apply_heads(opened, hidden, batch, at=chosen, needed=None)
+        needed = opened.needed_positions(batch, chosen)
+        ours, hidden = opened(batch, at=chosen), opened.run_session(batch, at=needed)
+        torch_heads = Transformer.apply_heads(opened, hidden, batch, at=chosen, needed=needed)
         assert ours.logits is not None
         assert torch_heads.logits is not None
         assert torch.allclose(ours.logits, torch_heads.logits, atol=1e-5)
         assert torch.allclose(ours.hidden, torch_heads.hidden)
+
+
+@torch.inference_mode()
+def test_only_the_tokens_that_are_asked_for_are_computed(
+    cache: Path, network: Transformer, asked: list[tuple[int, list[int]]]
+) -> None:
+    torch.manual_seed(0)
+    tagger = Transformer(network.config, heads={"token": 5}).eval()
+    opened = open_int8_encoder(tagger)
+    asked.clear()
+    batch = Ragged.of([[3, 5, 9, 11, 8], [7, 2], [], [4, 4, 6, 3, 1], [6, 6, 6]])
+    at = torch.tensor([9, 1, 13, 9])  # position 2 of the fourth sequence, 1 of the first, 1 of the last
+    some, exact, whole = opened(batch, at=at), tagger(batch, at=at), opened(batch)
+    assert asked[:2] == [(3, [1, 5, 5]), (2, [1])]  # a sequence of two tokens is not computed
+    assert len(asked) == 5
+    for name in ("logits", "hidden"):
+        assert torch.allclose(getattr(some, name), getattr(whole, name)[at], atol=0.15)
+        assert torch.allclose(getattr(some, name), getattr(exact, name), atol=0.15)
+    asked.clear()
+    nothing = opened(batch, at=at[:0])
+    assert (nothing.hidden.shape, nothing.logits.shape, asked) == ((0, network.config.width), (0, 5), [])
+    assert opened(Ragged.of([[]]), at=at[:0]).logits.shape == (0, 5)
+
+
+@pytest.mark.parametrize("pooling", ["first", "mean"])
+@torch.inference_mode()
+def test_heads_of_tokens_and_of_sequences(cache: Path, network: Transformer, pooling: Any) -> None:
+    torch.manual_seed(0)
+    config = replace(network.config, pool=replace(network.config.pool, pooling=pooling))
+    both = Transformer(config, heads={"masked": 0, "next": 2}).eval()
+    opened = open_int8_encoder(both)
+    batch, at = Ragged.of([[3, 5, 9, 11, 8], [7, 2], []]), torch.tensor([6, 2])
+    some, exact, whole = opened(batch, at=at), both(batch, at=at), opened(batch)
+    for ours, theirs in ((some.hidden, whole.hidden[at]), (some.logits, whole.logits[at]), (some.logits, exact.logits)):
+        assert torch.allclose(ours, theirs, atol=0.15)
+    for name in ("pooled", "next_sentence"):
+        assert torch.allclose(getattr(some, name), getattr(whole, name), atol=0.05)
+        assert torch.allclose(getattr(some, name), getattr(exact, name), atol=0.05)

@@ -106,9 +106,10 @@ class Small:
             task, network_runner(network, task), records, self.preprocessing(**more), device=torch.device("cpu")
         )
 
-    def golden(self, task, records, *, rows=3, steps=20):
-        """The losses of twenty steps, a few rows each."""
-        examples, network = task.examples(records, self.preprocessing(), labeled=True), self.network(task).train()
+    def golden(self, task, records, *, rows=3, steps=20, network=None):
+        """The losses of twenty steps, a few rows each, of a new network or this one."""
+        examples = task.examples(records, self.preprocessing(), labeled=True)
+        network = self.network(task).train() if network is None else network
         optimizer = torch.optim.SGD(network.parameters(), lr=0.2)  # no division that would make noise large
         results = []
         for step in range(steps):

@@ -18,6 +18,7 @@ from regard.data.readers import read
 from regard.data.records import AnswerRecord, Place
 from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
+from regard.export.int8_encoder import open_int8_encoder
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, SpanAnswer, WindowSpans, best_spans
 from regard.tasks.task import RowOutputs
@@ -212,6 +213,45 @@ def test_a_context_without_words_has_no_answer(small, task):
         (answer,) = small.answers(kind, network, [question_record("")])
         assert (answer.answer, answer.start, answer.end) == NOTHING[:3]
     assert small.score(task, network, [question_record("", answers=())]).scores["exact"].value == 1
+
+
+def test_only_the_context_and_the_first_token_are_computed(small, task, questions):
+    examples = task.examples(questions, small.preprocessing(), labeled=False)
+    inputs = examples.take(range(len(examples)))
+    prepared = task.prepare(inputs)
+    context = (inputs["begin"] >= 0).nonzero().squeeze(1).tolist()
+    assert prepared.at.tolist() == sorted({*context, *inputs.tokens.first().tolist()})
+    assert len(prepared.at) < inputs.tokens.tokens
+    for name in ("begin", "finish"):
+        assert torch.equal(prepared[name], inputs[name][prepared.at])
+    labeled = task.examples(questions, small.preprocessing(), labeled=True).take([0])
+    assert task.prepare(labeled).at is None  # the loss reads all tokens
+
+
+@pytest.mark.parametrize("window", [None, 40])
+def test_answers_are_the_same_where_all_tokens_are_computed(small, task, questions, window):
+    network = small.spread(task)
+    long = question_record("it is a dog " * 20 + CONTEXT, answers=())
+    records = [*questions, long, question_record("", answers=())]
+    some, whole = (small.answers(task, network, records, labeled=all_, window=window) for all_ in (False, True))
+    assert_same_answers(some, whole)
+
+
+def test_answers_of_int8_are_the_same_where_all_tokens_are_computed(small, task, questions):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    network = small.network(task)
+    small.golden(task, questions, network=network, steps=40)
+    opened = open_int8_encoder(network)
+    some, whole = (small.answers(task, opened, questions, labeled=all_) for all_ in (False, True))
+    assert_same_answers(some, whole, abs=0.02)
+    assert [answer.answer for answer in some] == [answer.answer for answer in small.answers(task, network, questions)]
+
+
+def assert_same_answers(answers, others, *, abs=1e-5):
+    for answer, other in zip(answers, others, strict=True):
+        assert (answer.answer, answer.start, answer.end) == (other.answer, other.start, other.end)
+        assert answer.score == pytest.approx(other.score, abs=abs)
 
 
 def test_the_threshold_is_tuned_where_some_have_an_answer_and_some_have_none():

@@ -16,6 +16,7 @@ from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.data.records.neighbors import with_neighbors
 from regard.errors import DataError, InputError
+from regard.export.int8_encoder import open_int8_encoder
 from regard.metrics.meter import EntityMeter, TokenMeter
 from regard.tasks.tag import EntitiesAnswer, Tag
 from regard.tasks.tag_sequences import word_columns
@@ -247,6 +248,22 @@ def test_answers_do_not_depend_on_the_other_records(small):
             assert record.text[entity.start : entity.end] == entity.text
     alone = small.answers(replace(task, context=0), network, records)
     assert [answer.tags for answer in alone] != [answer.tags for answer in together]
+
+
+def test_int8_computes_the_first_token_of_each_word_alone(small, monkeypatch):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    records = documents()
+    task = Tag.from_records(records)
+    network = small.network(task)
+    assert small.golden(task, records, network=network, steps=40)[-1] < 0.1
+    opened = open_int8_encoder(network)
+    some = small.answers(task, opened, records)
+    monkeypatch.setattr(opened, "can_skip_tokens", False)
+    for answer, whole in zip(some, small.answers(task, opened, records), strict=True):
+        assert answer.tags == whole.tags
+        assert answer.chances == pytest.approx(whole.chances, abs=0.03)
+    assert [answer.tags for answer in some] == [answer.tags for answer in small.answers(task, network, records)]
 
 
 def test_settings_come_back_with_context_and_constraints():

@@ -11,7 +11,9 @@ It is made from the weights in a second, without tracing. In plain terms, it dif
 4. One or two units of a feed-forward part have numbers 10 times as large as all others. They are computed in fp32, so
    that they do not cost the others precision.
 5. GELU is the formula with tanh, in fp16 where the CPU has instructions for it.
-6. The last block computes only as many tokens as are asked for, from the first on: one for a classifier, all else.
+6. The last block computes only the tokens that are asked for: the first for a classifier, the first token of each word
+   for tags, the context for an answer. Its attention computes the first Q tokens of each text, where Q - 1 is the last
+   position that is asked for; what follows the attention computes R rows of all these tokens.
 
 Attention, norms and sums are in fp32. Shapes: B sequences of T tokens, D width, I numbers in, O numbers out.
 """
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
     import onnx
 
 INPUT, OUTPUT = "embeddings", "last_hidden_state"
-QUERIES = "queries"  # the input with the number of tokens to compute
+QUERIES = "queries"  # the input with Q
+ROWS = "rows"  # the input with R numbers of rows, of B * Q
 OPSETS = {"Attention": 23, "MultiHeadAttention": 20}  # by the operation that computes attention
 OPERATIONS = ("DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MultiHeadAttention", "FastGelu")  # of ONNX Runtime
 LEVELS, REDUCED_LEVELS = 127, 63  # largest integer of a weight; without VNNI
@@ -81,7 +84,7 @@ def encoder_graph(
     fp16: bool = False,
     attention: str = "Attention",
 ) -> onnx.ModelProto:
-    """The graph of a network that fits: sums of embeddings (B, T, E) in, hidden states (B, `QUERIES`, D) out.
+    """The graph of a network that fits: sums of embeddings (B, T, E) in, hidden states (1, R, D) of the `ROWS` out.
 
     exclude: names of layers (see `int8_layers`) that stay in fp32. fp16: whether the CPU computes GELU faster in fp16.
     attention: the operation that computes it; versions of ONNX Runtime before 1.24 only have "MultiHeadAttention".
@@ -128,8 +131,9 @@ class _Builder:
             [
                 helper.make_tensor_value_info(INPUT, FP32, [*sides, embedding_width]),
                 helper.make_tensor_value_info(QUERIES, INT64, [1]),
+                helper.make_tensor_value_info(ROWS, INT64, ["number_of_rows"]),
             ],
-            [helper.make_tensor_value_info(OUTPUT, FP32, [sides[0], QUERIES, width])],
+            [helper.make_tensor_value_info(OUTPUT, FP32, [1, "number_of_rows", width])],
             [numpy_helper.from_array(constant, name) for name, constant in self.constants.items()],
         )
         opsets = [helper.make_opsetid("", OPSETS[self.attention_operation]), helper.make_opsetid(MICROSOFT, 1)]
@@ -171,11 +175,18 @@ class _Builder:
         self.zeros = self.add("ConstantOfShape", length, value=_scalar(0.0))
 
     def queries(self, tensor: str) -> str:
-        """The tokens of (B, T, ...) that the rest of the block computes."""
+        """The tokens of (B, T, D) whose attention is computed: all, or the first Q in the last block."""
         if not self.in_last_block:
             return tensor
         start, axis = (self.constant(np.array([number])) for number in (0, 1))
         return cast("str", self.add("Slice", tensor, start, QUERIES, axis))
+
+    def rows(self, tensor: str, width: int) -> str:
+        """What is computed after the attention: all of (B, T, D), or (1, R, D) rows of (B, Q, D) in the last block."""
+        if not self.in_last_block:
+            return tensor
+        flat = self.add("Reshape", tensor, self.constant(np.array([1, -1, width])))
+        return cast("str", self.add("Gather", flat, ROWS, axis=1))
 
     def block(self, block: Block, name: str, x: Affine) -> Affine:
         """A block, with its norms before or after its parts."""
@@ -202,13 +213,14 @@ class _Builder:
         counts = {"q_num_heads": heads, "kv_num_heads": heads}
         if self.attention_operation != "Attention":
             counts = {"num_heads": heads}
-        mixed = self.add(self.attention_operation, *queries_keys_values, **counts)
+        mixed = self.rows(self.add(self.attention_operation, *queries_keys_values, **counts), len(scale_I))
         weight_OI, bias_O = _weights(layer.out)
         mixed_value = Affine(mixed, scale_I, np.zeros_like(scale_I))
         product = self.products(mixed_value, out, weight_OI, bias_O + residual.bias_D)[0]
         if self.in_last_block:
-            self.set_length(QUERIES)
-        return cast("str", self.add("Add", product, self.scaled(self.queries(residual.tensor), residual.weight_D)))
+            self.set_length(self.add("Shape", ROWS))
+        tensor = self.rows(self.queries(residual.tensor), len(residual.weight_D))
+        return cast("str", self.add("Add", product, self.scaled(tensor, residual.weight_D)))
 
     def feed_forward(self, block: Block, name: str, x: Affine, residual: Affine) -> str:
         """The output of the feed-forward part plus the residual."""

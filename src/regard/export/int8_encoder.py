@@ -26,14 +26,14 @@ from regard._version import __version__
 from regard.data.atomic import atomic_path
 from regard.device import cpu_features, has_fp16_vectors
 from regard.errors import RegardError
-from regard.export.encoder_graph import INPUT, QUERIES, encoder_graph, fits_encoder_graph
+from regard.export.encoder_graph import INPUT, QUERIES, ROWS, encoder_graph, fits_encoder_graph
 from regard.export.session import Integers, OnnxTransformer, open_session
 from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 from regard.user_cache import user_cache
 
-VERSION = 2  # of the graphs in the cache
+VERSION = 3  # of the graphs in the cache
 MAX_FILES = 16  # files in the cache; those that were not used for the longest time are removed
 SUFFIX = ".onnx"
 FEW_BYTES = 1 << 20  # a smaller graph is made faster than it is found
@@ -67,7 +67,9 @@ class Int8Encoder(OnnxTransformer):
         tensors = {id(tensor): tensor.nbytes for module in modules for tensor in module.parameters()}
         return self.graph_bytes + sum(tensors.values())
 
-    def feed(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> dict[str, npt.NDArray[Any]]:
+    def feed(
+        self, ids_BT: Integers, segments_BT: Integers | None, rows: Integers | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
         x_BTE = self.tokens_VE[ids_BT]
         if self.scale != 1.0:
             x_BTE *= self.scale
@@ -75,7 +77,14 @@ class Int8Encoder(OnnxTransformer):
             x_BTE += self.positions_PE[: ids_BT.shape[1]]
         if self.segments_SE is not None:
             x_BTE += self.segments_SE[0] if segments_BT is None else self.segments_SE[segments_BT]
-        return {INPUT: x_BTE, QUERIES: np.array([1 if first else ids_BT.shape[1]])}
+        queries = length = ids_BT.shape[1]
+        if rows is None:
+            rows = np.arange(ids_BT.size)
+        else:
+            sequence, position = np.divmod(rows, length)
+            queries = int(position.max()) + 1
+            rows = sequence * queries + position
+        return {INPUT: x_BTE, QUERIES: np.array([queries]), ROWS: rows}
 
 
 def _array(tensor: Tensor) -> npt.NDArray[np.float32]:

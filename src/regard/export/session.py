@@ -2,7 +2,7 @@
 
 Texts of equal length run together, so that nothing is padded. The heads run in torch, in fp32.
 
-Shapes: N tokens, B sequences, T tokens of each, D width.
+Shapes: N tokens, M of them whose hidden states are needed, B sequences, T tokens of each, D width.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from regard.model.kernels.layout import Layout, MaskFunction
 from regard.model.positions import check_length
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
+from regard.text.flat_tokens import ranges
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -78,7 +79,7 @@ class OnnxTransformer(Transformer):
     What the file does not hold runs in torch: other layers than the last, hooks and mask functions.
     """
 
-    can_skip_tokens = False  # whether the last layer can compute the first token of each text alone
+    can_skip_tokens = False  # whether the last layer can compute some of the tokens alone
 
     def __init__(self, network: Transformer, session: onnxruntime.InferenceSession) -> None:
         nn.Module.__init__(self)
@@ -105,9 +106,16 @@ class OnnxTransformer(Transformer):
     ) -> Output:
         if target is not None or mask is not None or self.has_hooks():
             return super().forward(batch, target, at=at, mask=mask)
-        if at is not None and not len(at) and self.can_skip_tokens and self.reads_first_tokens:
-            return self.apply_heads(self.run_session(batch, first=True), batch, at=at, needed=at)
-        return self.apply_heads(self.run_session(batch), batch, at=at, needed=None)
+        needed = self.needed_positions(batch, at)
+        return self.apply_heads(self.run_session(batch, at=needed), batch, at=at, needed=needed)
+
+    def needed_positions(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
+        """`required_positions` without hooks; None, which means all, if the file computes all tokens anyway."""
+        if at is None or not self.can_skip_tokens:
+            return None
+        if "pooled" not in self.heads:
+            return at
+        return torch.cat((at, batch.first())) if self.heads["pooled"].pooling == "first" else None
 
     def apply_heads(
         self,
@@ -122,51 +130,82 @@ class OnnxTransformer(Transformer):
         for more work and take a core away from those of ONNX Runtime."""
         name = next(iter(self.heads), "")
         head = self.heads[name] if len(self.heads) == 1 and name in TOKEN_HEADS else None
-        if needed is not None or not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
+        if not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
             return super().apply_heads(hidden_ND, batch, at=at, needed=needed, memory=memory)
-        chosen_ND = hidden_ND if at is None else torch.from_numpy(hidden_ND.numpy()[at.numpy()])
+        chosen_ND = hidden_ND
+        if at is not None and needed is None:
+            chosen_ND = torch.from_numpy(hidden_ND.numpy()[at.numpy()])
         weight_CD, bias_C = head.output.weight.detach().numpy(), head.output.bias.detach().numpy()
         return Output(chosen_ND, torch.from_numpy(chosen_ND.numpy() @ weight_CD.T + bias_C), None, None, memory)
-
-    @property
-    def reads_first_tokens(self) -> bool:
-        """Whether the head of whole sequences reads nothing but the first token of each."""
-        return "pooled" in self.heads and self.heads["pooled"].pooling == "first"
 
     def has_hooks(self) -> bool:
         """Whether any forward hook is registered."""
         return any(module._forward_hooks or module._forward_pre_hooks for module in self.hookable)
 
-    def run_session(self, batch: Ragged, *, first: bool = False) -> Tensor:
-        """(N, D) hidden states of a batch, or (B, D) of the first tokens, from one call for each length."""
+    def run_session(self, batch: Ragged, *, at: Tensor | None = None) -> Tensor:
+        """(N, D) hidden states of a batch, or (M, D) at some positions of it, from one call for each length.
+
+        A sequence without any of these positions is not computed.
+        """
         check_length(batch.max_length, self.config.max_tokens)
+        if at is not None and not len(at):
+            return torch.empty(0, self.config.width)
         ids_N = batch.ids.numpy()
         segments_N = None if batch.segments is None else batch.segments.numpy()
-        if len(batch) == 1 and batch.tokens == batch.max_length:
-            return torch.from_numpy(
-                self._run(ids_N[None], None if segments_N is None else segments_N[None], first=first)
-            )
-        hidden_ND = np.empty((len(batch) if first else batch.tokens, self.config.width), np.float32)
-        starts_B = batch.bounds[:-1].numpy().astype(np.int64)
+        at_M = None if at is None else at.numpy().astype(np.int64, copy=False)
+        if len(batch) == 1 and 0 < batch.tokens == batch.max_length:
+            return torch.from_numpy(self._run(ids_N[None], None if segments_N is None else segments_N[None], at_M))
+        bounds = batch.bounds.numpy().astype(np.int64)
+        positions = None if at_M is None else _PositionsBySequence(at_M, bounds)
+        hidden_MD = np.zeros((batch.tokens if at_M is None else len(at_M), self.config.width), np.float32)
         for group in Layout.for_self_attention(batch.bounds, batch.max_length).groups:
-            rows_per_call = max(RUN_TOKENS // group.queries, 1)
-            for begin in range(0, len(group.rows), rows_per_call):
-                rows = np.array(group.rows[begin : begin + rows_per_call])
-                index_BT = starts_B[rows, None] + np.arange(group.queries)
+            sequences = np.array(group.rows) if positions is None else positions.needed(np.array(group.rows))
+            sequences_per_call = max(RUN_TOKENS // group.queries, 1)
+            for begin in range(0, len(sequences), sequences_per_call):
+                chosen_B = sequences[begin : begin + sequences_per_call]
+                index_BT = bounds[chosen_B, None] + np.arange(group.queries)
                 segments_BT = None if segments_N is None else segments_N[index_BT]
-                places = rows if first else index_BT.ravel()
-                hidden_ND[places] = self._run(ids_N[index_BT], segments_BT, first=first)
-        return torch.from_numpy(hidden_ND)
+                rows, places = None, index_BT.ravel()
+                if positions is not None:
+                    rows, places = positions.rows_of(chosen_B, group.queries)
+                hidden_MD[places] = self._run(ids_N[index_BT], segments_BT, rows)
+        return torch.from_numpy(hidden_MD)
 
-    def _run(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> npt.NDArray[np.float32]:
-        """(B * T, D) hidden states of sequences of equal length, or (B, D) of their first tokens."""
-        hidden_BTD = self.session.run([HIDDEN], self.feed(ids_BT, segments_BT, first=first))[0]
-        flat_ND: npt.NDArray[np.float32] = hidden_BTD.reshape(-1, hidden_BTD.shape[-1])
+    def _run(self, ids_BT: Integers, segments_BT: Integers | None, rows: Integers | None) -> npt.NDArray[np.float32]:
+        """(B * T, D) hidden states of sequences of equal length, or those of some rows."""
+        hidden = self.session.run([HIDDEN], self.feed(ids_BT, segments_BT, rows))[0]
+        flat_ND: npt.NDArray[np.float32] = hidden.reshape(-1, hidden.shape[-1])
         return flat_ND
 
-    def feed(self, ids_BT: Integers, segments_BT: Integers | None, *, first: bool) -> dict[str, npt.NDArray[Any]]:
-        """The inputs of the file for sequences of equal length. first: only their first token is needed."""
+    def feed(
+        self, ids_BT: Integers, segments_BT: Integers | None, rows: Integers | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of the file for sequences of equal length.
+
+        rows: those of (B * T, D) that are needed, None for all; a file that cannot skip tokens computes all.
+        """
         feed = {"input_ids": ids_BT, "attention_mask": np.ones_like(ids_BT)}
         if SEGMENTS in self.inputs:
             feed[SEGMENTS] = np.zeros_like(ids_BT) if segments_BT is None else segments_BT
         return {name: value for name, value in feed.items() if name in self.inputs}
+
+
+class _PositionsBySequence:
+    """Positions of a flat batch, in any order, grouped by the sequence that they belong to."""
+
+    def __init__(self, at_M: Integers, bounds: Integers) -> None:
+        sequence_M = np.searchsorted(bounds, at_M, side="right") - 1
+        self.offset_M = at_M - bounds[sequence_M]  # in its sequence
+        self.order = np.argsort(sequence_M, kind="stable")
+        self.counts_B = np.bincount(sequence_M, minlength=len(bounds) - 1)
+        self.starts_B = np.cumsum(self.counts_B) - self.counts_B
+
+    def needed(self, sequences: Integers) -> Integers:
+        """Those of the sequences that have any of the positions."""
+        return sequences[self.counts_B[sequences] > 0]
+
+    def rows_of(self, sequences: Integers, length: int) -> tuple[Integers, Integers]:
+        """The rows of the positions in sequences of this length one after the other, and their places in `at_M`."""
+        counts = self.counts_B[sequences]
+        places = self.order[ranges(self.starts_B[sequences], counts)]
+        return np.repeat(np.arange(len(sequences)) * length, counts) + self.offset_M[places], places

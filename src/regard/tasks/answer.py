@@ -174,6 +174,13 @@ class QuestionAnswering(Task):
         }
         return sequences.build(by_sequence=by_sequence, by_token=by_token)
 
+    def prepare(self, inputs: Inputs) -> Inputs:
+        """An answer needs the context and the first token alone, but the loss needs all tokens: their softmax is taken
+        over the question too. On a GPU the number of tokens would have to be waited for."""
+        if "start" in inputs or inputs.fixed_shape or inputs.tokens.ids.device.type != "cpu":
+            return inputs
+        return inputs.selected((inputs["begin"] >= 0) | (inputs.tokens.positions == 0))
+
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """Span loss of BERT on SQuAD (Devlin et al. 2019, https://arxiv.org/abs/1810.04805).
 
@@ -194,7 +201,10 @@ class QuestionAnswering(Task):
         logits_N2 = output.logits.float().cpu().numpy()
         begin, finish = (inputs[name].cpu().numpy() for name in ("begin", "finish"))
         outputs = []
-        for first, end in pairwise(inputs.tokens.bounds[: inputs.rows + 1].tolist()):
+        bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
+        if inputs.at is not None:
+            bounds = np.searchsorted(inputs.at.cpu().numpy(), bounds)
+        for first, end in pairwise(bounds.tolist()):
             context = first + np.flatnonzero(begin[first:end] >= 0)  # these are contiguous
             starts, ends, scores = best_spans(logits_N2[context, 0], logits_N2[context, 1], max_length=self.max_tokens)
             none = float(logits_N2[first].sum()) if end > first else 0.0

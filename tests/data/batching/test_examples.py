@@ -96,6 +96,14 @@ def test_some_batches_have_no_fixed_shape() -> None:
             inputs.fixed(tokens=8, sequences=2, max_length=8)
 
 
+def test_what_belongs_to_selected_tokens_moves_along() -> None:
+    inputs = Inputs(Ragged.of([[5, 6], [7]]), by_token={"word": torch.tensor([0, IGNORE, 1])}, rows=2)
+    selected = inputs.selected(inputs["word"] >= 0)
+    assert selected.at is not None
+    assert selected.at.tolist() == [0, 2]
+    assert (selected["word"].tolist(), selected.by_token) == ([0, 1], {})
+
+
 def test_a_batch_without_targets_has_the_same_tokens() -> None:
     inputs = examples().take([0, 1])
     blank = inputs.without_targets()

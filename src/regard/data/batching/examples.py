@@ -65,6 +65,11 @@ class Inputs:
             by_position=moved(self.by_position),
         )
 
+    def selected(self, keep_N: Tensor) -> Inputs:
+        """The same batch where only the logits of these tokens are computed; what belongs to them moves along."""
+        at = keep_N.nonzero().squeeze(1)
+        return replace(self, at=at, by_token={}, by_position={name: of[at] for name, of in self.by_token.items()})
+
     def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Inputs:
         """The same batch padded to fixed shapes; padding has no target, so it does not contribute to the loss."""
         if self.target is not None or self.at is not None:
