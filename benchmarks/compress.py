@@ -1,7 +1,7 @@
 """int8, ONNX and small students, regard and its peers in one run (issue "the smallest model that keeps the score").
 
     python benchmarks/compress.py speed                                # one text and batches, two cores, 2 minutes
-    python benchmarks/compress.py tuned --out runs                     # the same for fine-tuned models, 5 minutes
+    python benchmarks/compress.py tuned DATA-FOLDER --out runs         # the same for fine-tuned models, 5 minutes
     python benchmarks/compress.py embed                                # beside sentence-transformers, 3 minutes
     python benchmarks/compress.py parity                               # ONNX files of every family and head, 5 minutes
     python benchmarks/compress.py teachers DATA-FOLDER --out runs      # fine-tune minilm, on a GPU, 4 minutes
@@ -40,6 +40,7 @@ import numpy as np
 import safetensors.torch
 import torch
 from common import alternate, lengths, median_times, milliseconds
+from exact_texts import exact_inputs
 from packed import pack, unpack
 from sets import SETS
 from students import candidate_result, train_students
@@ -53,6 +54,7 @@ from regard.compression.guarantee import compare_to_floor
 from regard.compression.measure import Measured, empty_table, measure
 from regard.compression.state import WorkFolder
 from regard.config import ModelConfig
+from regard.data.batching.examples import Inputs
 from regard.data.records import Record
 from regard.export.engines import INT8_FILE
 from regard.export.int8_linear import int8_network
@@ -130,27 +132,51 @@ def speed(options: argparse.Namespace) -> None:
     from transformers import AutoModel
 
     peer = AutoModel.from_pretrained(minilm_folder()).eval()
-    calls = {name: network.read for name, network in engines().items()}
-    for case, ms in beside_transformers(peer, calls, options).items():
+    calls = {name: partial(_read, network) for name, network in engines().items()}
+    rng = random.Random(0)
+    cases = {
+        name: Inputs(Ragged.of([[101, *(rng.randrange(1000, 29000) for _ in range(size - 2)), 102] for size in sizes]))
+        for name, sizes in sizes_of_cases(options, rng).items()
+    }
+    for case, ms in beside_transformers(peer, calls, cases, options).items():
         keep_times("speed", case, ms, options)
 
 
+def _read(network: Network, inputs: Inputs) -> torch.Tensor:
+    return network.read(inputs.tokens)
+
+
 def tuned(options: argparse.Namespace) -> None:
-    """The same with the fine-tuned models in --out and their heads; a classifier needs the first token alone."""
+    """The same with the fine-tuned models in --out and their heads, on the words of held-out rows (see exact_texts.py).
+
+    Both libraries get the same tokens. What is measured is the network with its heads, from token ids to logits:
+    transformers computes the logits of all tokens, regard those that an answer of the task is made of. These are the
+    first token for a classifier (all tokens if it reads their mean), the first token of each word for tags (of a text
+    without neighbors), and the context and the first token for an answer to a question. `needed` counts them.
+    """
     import transformers
 
     for name in options.sets:
         folder = options.out / name
         architecture = json.loads((folder / "config.json").read_text())["architectures"][0]
         peer = getattr(transformers, architecture).from_pretrained(folder).eval()
-        at = torch.zeros(0, dtype=torch.int64) if "SequenceClassification" in architecture else None
-        networks = {
-            f"regard {shown}": regard.load(folder, device="cpu", engine=engine).inference_network
+        models = {
+            f"regard {shown}": regard.load(folder, device="cpu", engine=engine)
             for shown, engine in (("fp32", "torch"), ("int8", "int8"))
         }
-        calls = {key: partial(network.__call__, at=at) for key, network in networks.items()}
-        for case, ms in beside_transformers(peer, calls, options).items():
-            keep_times("tuned", case, ms, options, set=name)
+        model = models["regard int8"]
+        task = task_for(model.checkpoint, model.folder)
+        records = held_out(name, options.data, options.rows).test[:1000]
+        cases = {
+            case: exact_inputs(task, records, sizes, model.preprocessing())
+            for case, sizes in sizes_of_cases(options, random.Random(0)).items()
+        }
+        calls = {key: partial(task.run, one.inference_network) for key, one in models.items()}
+        for case, ms in beside_transformers(peer, calls, cases, options).items():
+            tokens = cases[case].tokens
+            needed = model.inference_network.needed_positions(tokens, cases[case].at)
+            counts = {"tokens": tokens.tokens, "needed": tokens.tokens if needed is None else len(needed)}
+            keep_times("tuned", case, ms, options, set=name, **counts)
 
 
 def keep_times(stage: str, case: str, ms: dict[str, float], options: argparse.Namespace, **values: Any) -> None:
@@ -160,32 +186,39 @@ def keep_times(stage: str, case: str, ms: dict[str, float], options: argparse.Na
     keep(stage=stage, **values, case=case, clock=clock, ms=shown, times_as_fast=ratios)
 
 
-def beside_transformers(
-    peer: Callable[..., object], calls: dict[str, Callable[[Ragged], object]], options: argparse.Namespace
-) -> dict[str, dict[str, float]]:
-    """Milliseconds of each case: of transformers, then of the calls."""
-    rng = random.Random(0)
+def sizes_of_cases(options: argparse.Namespace, rng: random.Random) -> dict[str, list[int]]:
+    """The numbers of tokens of the texts of each case; only single texts if CPU time is measured."""
     cases = {f"one text of {length} tokens": [length] for length in (24, 128)}
     if not options.cpu_time:
         cases |= {f"64 texts, mean {mean}": lengths(64, mean, rng=rng) for mean in (24, 128)}
+    return cases
+
+
+def beside_transformers(
+    peer: Callable[..., object],
+    calls: dict[str, Callable[[Inputs], object]],
+    cases: dict[str, Inputs],
+    options: argparse.Namespace,
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of each case: of transformers, then of the calls."""
     clock = time.process_time if options.cpu_time else time.perf_counter
     results = {}
-    for name, sizes in cases.items():
-        rows = [[101, *(rng.randrange(1000, 29000) for _ in range(size - 2)), 102] for size in sizes]
-        batch = Ragged.of(rows)
-        padded = torch.zeros(len(rows), max(sizes), dtype=torch.int64)
-        mask = torch.zeros_like(padded)
-        for number, row in enumerate(rows):
-            padded[number, : len(row)] = torch.tensor(row)
-            mask[number, : len(row)] = 1
-        every = [
-            partial(peer, input_ids=padded, attention_mask=mask),
-            *(partial(call, batch) for call in calls.values()),
-        ]
+    for name, inputs in cases.items():
+        every = [partial(peer, **_padded(inputs.tokens)), *(partial(call, inputs) for call in calls.values())]
         with torch.inference_mode():
-            times = in_blocks(every, clock) if len(rows) == 1 else median_times(*every, rounds=5, warm=2)
+            times = in_blocks(every, clock) if len(inputs.tokens) == 1 else median_times(*every, rounds=5, warm=2)
         results[name] = dict(zip(("transformers fp32", *calls), times, strict=True))
     return results
+
+
+def _padded(batch: Ragged) -> dict[str, torch.Tensor]:
+    """The batch as transformers reads it."""
+
+    def pad(values: torch.Tensor) -> torch.Tensor:
+        return torch.nn.utils.rnn.pad_sequence(batch.split(values), batch_first=True)
+
+    padded = {"input_ids": pad(batch.ids), "attention_mask": pad(torch.ones_like(batch.ids))}
+    return padded if batch.segments is None else {**padded, "token_type_ids": pad(batch.segments)}
 
 
 def in_blocks(
