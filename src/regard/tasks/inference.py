@@ -140,10 +140,7 @@ def answer_records(
             losses=losses if labeled else None,
             on_batch=None if on_batch is None else partial(_count_records, on_batch, done, len(chunk)),
         )
-        windows: list[list[Any]] = [[] for _ in chunk]
-        for owner, output in zip(examples.owners.tolist(), outputs, strict=True):
-            windows[owner].append(output)
-        for record, record_outputs in zip(chunk, windows, strict=True):
+        for record, record_outputs in zip(chunk, examples.by_record(outputs, len(chunk)), strict=True):
             if on_outputs is not None:
                 on_outputs(RowOutputs(record, record_outputs))
             yield record, task.answer(record, record_outputs)

@@ -24,11 +24,13 @@ class Recipe:
     label_smoothing: float = 0.0
     dropout: float | None = None  # the network's own when None
     lr: float | None = None  # for steps of `tokens` tokens; smaller steps get a smaller learning rate
+    scales_lr: bool = True  # whether small steps get a lower learning rate
     tokens: int | None = None
     epochs: float | None = None
     batch_growth: float | None = (
         None  # if `tokens` is None, lr is for 32 texts and grows with the square root, up to this factor
     )
+    layerwise_lr_decay: float = 1.0  # learning rate of each layer as a fraction of the layer above
     min_texts: int = 8  # per step, if `tokens` is None
     min_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user
 

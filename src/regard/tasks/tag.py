@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -25,7 +25,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, Inputs
-from regard.data.batching.framing import Frame
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
@@ -35,8 +34,9 @@ from regard.errors import InputError, did_you_mean, setting
 from regard.metrics.calibration import check_temperature, fit_temperature
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
+from regard.tasks.joined_sentences import JoinedSentences, follows_previous
 from regard.tasks.tag_decoding import Probabilities, TagConstraints
-from regard.tasks.tag_sequences import TEXT, flat_word_columns, sentence_tokens, surrounded_sequences
+from regard.tasks.tag_sequences import SentenceTokens, flat_word_columns, sentence_tokens, tagged_examples
 from regard.tasks.task import Answer, LabelChecks, Loss, RowOutputs, Task, class_names, constant_on, internal
 from regard.text.flat_tokens import Ints, bounds_of
 
@@ -111,6 +111,14 @@ class WindowTags(NamedTuple):
         return WindowTags(
             self.first[words], self.end[words], self.tag[words], self.chance[words], self.probabilities[words]
         )
+
+    def by_sentence(self, starts: Ints) -> Iterator[tuple[int, WindowTags]]:
+        """The numbers of the sentences in this window with their part of it; see `JoinedExamples`."""
+        sentences, firsts = np.unique(np.searchsorted(starts, self.first, side="right") - 1, return_index=True)
+        ends = np.append(firsts[1:], len(self.first))
+        for sentence, first, end in zip(sentences.tolist(), firsts.tolist(), ends.tolist(), strict=True):
+            part = self.part(slice(first, end))
+            yield sentence, part._replace(first=part.first - starts[sentence], end=part.end - starts[sentence])
 
 
 @dataclass(frozen=True)
@@ -224,17 +232,38 @@ class Tag(Task):
         return {name: number for number, name in enumerate(self.names)}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
-        frame = Frame.of(preprocessing.tokenizer)
-        tagged = [record for record in records if isinstance(record, TagRecord)]
-        tokens = sentence_tokens(tagged, preprocessing.tokenizer, size=self.context // 2)
-        columns = flat_word_columns(tagged, tokens.own)
+        tokens, columns = self._tokens(_tagged(records), preprocessing, labeled=labeled, size=self.context // 2)
+        return tagged_examples(tokens, columns, preprocessing, size=self.context // 2)
+
+    @property
+    def joins_records(self) -> bool:
+        """Sentences are context of each other where documents are known."""
+        return self.context > 0
+
+    def joined_examples(self, records: Sequence[Record], preprocessing: Preprocessing) -> Examples:
+        """Consecutive sentences in common sequences. Each has at least as much context as alone."""
+        words = np.array([len(record.spans) for record in _tagged(records)], np.int64)
+        return self._joined(records, preprocessing, size=self.context // 2).all_at_once(words)
+
+    def joined_source(self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int) -> JoinedSentences:
+        return self._joined(records, preprocessing, seed=seed)
+
+    def _joined(
+        self, records: Sequence[Record], preprocessing: Preprocessing, *, size: int = 0, seed: int = 0
+    ) -> JoinedSentences:
+        tagged = _tagged(records)
+        tokens, columns = self._tokens(tagged, preprocessing, labeled=True, size=size)
+        return JoinedSentences(tokens, columns, follows_previous(tagged), preprocessing, size, seed)
+
+    def _tokens(
+        self, records: Sequence[TagRecord], preprocessing: Preprocessing, *, labeled: bool, size: int
+    ) -> tuple[SentenceTokens, dict[str, Ints]]:
+        """The tokens of the records and around them, and the columns with a value for each of their own tokens."""
+        tokens = sentence_tokens(records, preprocessing.tokenizer, size=size)
+        columns = flat_word_columns(records, tokens.own)
         if labeled:
-            columns["label"] = self._targets(tagged, columns["word"], tokens.own.lengths)
-        sequences, cuts = surrounded_sequences(frame, tokens, preprocessing, size=self.context // 2)
-        starts = tokens.own.bounds[cuts.row] + cuts.own_start
-        owned, skipped = cuts.own_end - cuts.own_start, cuts.own_start - cuts.start
-        by_token = {name: sequences.column(TEXT, of, starts, owned, skipped) for name, of in columns.items()}
-        return sequences.build(by_sequence={}, by_token=by_token)
+            columns["label"] = self._targets(records, columns["word"], tokens.own.lengths)
+        return tokens, columns
 
     def _targets(self, records: Sequence[TagRecord], words: Ints, lengths: Ints) -> Ints:
         """The tag of each first token of a word, as a number; the tokens of the records have these lengths."""
@@ -409,6 +438,10 @@ class Tag(Task):
 def _logits(probabilities: Probabilities) -> npt.NDArray[np.float64]:
     """Logits of these probabilities: their logarithms."""
     return np.log(np.maximum(probabilities.astype(np.float64), 1e-38))
+
+
+def _tagged(records: Sequence[Record]) -> list[TagRecord]:
+    return [record for record in records if isinstance(record, TagRecord)]
 
 
 def _context_tokens(context: int | None, *, has_documents: bool) -> int:

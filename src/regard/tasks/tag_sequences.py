@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from regard.data.batching.assembly import Cuts, SequencePart, Sequences, assemble, cut_rows
+from regard.data.batching.examples import Examples
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import Window
@@ -105,6 +106,17 @@ def sentence_tokens(records: Sequence[TagRecord], tokenizer: Tokenizer, *, size:
         flat = ids_only.take(np.fromiter((number[text] for text in chain(*texts)), np.int64, int(counts[-1])))
         sides.append(flat._replace(bounds=flat.bounds[counts]))
     return SentenceTokens(own, *sides)
+
+
+def tagged_examples(
+    tokens: SentenceTokens, columns: Mapping[str, Ints], preprocessing: Preprocessing, *, size: int
+) -> Examples:
+    """Each text with `size` tokens of context on each side. columns: values for each token of the texts."""
+    sequences, cuts = surrounded_sequences(Frame.of(preprocessing.tokenizer), tokens, preprocessing, size=size)
+    starts = tokens.own.bounds[cuts.row] + cuts.own_start
+    owned, skipped = cuts.own_end - cuts.own_start, cuts.own_start - cuts.start
+    by_token = {name: sequences.column(TEXT, of, starts, owned, skipped) for name, of in columns.items()}
+    return sequences.build(by_sequence={}, by_token=by_token)
 
 
 def surrounded_sequences(

@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -131,6 +131,15 @@ class RowOutputs(NamedTuple):
     outputs: Sequence[Any]
 
 
+class JoinedSource(Protocol):
+    """Sequences of several records, which are others in each epoch. None is longer than `max_tokens`."""
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    def epoch(self, number: int) -> Examples: ...
+
+
 class Task(ABC):
     """The interface. To add a task: one class in one file, registered in `regard.tasks`."""
 
@@ -230,6 +239,19 @@ class Task(ABC):
     @abstractmethod
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         """Sequences of these records, long texts split into windows; with targets if `labeled`."""
+
+    @property
+    def joins_records(self) -> bool:
+        """Whether several records may share a sequence in training, which then takes less time."""
+        return False
+
+    def joined_examples(self, records: Sequence[Record], preprocessing: Preprocessing) -> Examples:
+        """Sequences of several records with targets, for scores during training."""
+        raise NotImplementedError(f"{self.name} joins no records")
+
+    def joined_source(self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int) -> JoinedSource:
+        """Sequences of several records with targets, to train on."""
+        raise NotImplementedError(f"{self.name} joins no records")
 
     def prepare(self, inputs: Inputs) -> Inputs:
         """Random changes of a batch, on its device, such as masking; none by default."""

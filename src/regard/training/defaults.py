@@ -25,6 +25,9 @@ STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
 SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and on pairs without dropout,
 MANY_ROWS = 300  # if there are more rows than this
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
+TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
+TAG_LR_DECAY = 0.8  # and of each layer as a fraction of the layer above
+TAG_EPOCHS = ((500, 10), (2_000, 8), (8_000, 6), (30_000, 5))  # up to so many sentences
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
@@ -41,8 +44,10 @@ class DataSize:
     max_length: int
 
     @classmethod
-    def of(cls, lengths: Ints) -> DataSize:
-        return cls(len(lengths), float(np.mean(lengths)), int(np.max(lengths)))
+    def of(cls, lengths: Ints, *, rows: int | None = None) -> DataSize:
+        """rows: the number of texts, where several share a sequence; they are what counts as sequences then."""
+        count = rows or len(lengths)
+        return cls(count, float(np.sum(lengths)) / count, int(np.max(lengths)))
 
 
 def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
@@ -71,7 +76,8 @@ def resolve_settings(
         warmup, fraction = _min_warmup(steps, settings.warmup or 0.0, recipe)
         default_lr *= fraction
     lr = settings.lr or default_lr * (LORA if settings.lora.rank else 1)
-    return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens, warmup=warmup)
+    decay = recipe.layerwise_lr_decay if settings.layerwise_lr_decay is None else settings.layerwise_lr_decay
+    return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens, warmup=warmup, layerwise_lr_decay=decay)
 
 
 def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, float]:
@@ -113,6 +119,16 @@ def default_head_init(classes: int, rows: int) -> str:
 def pair_recipe(rows: int) -> Recipe:
     """Text pairs are learned more slowly than single texts."""
     return Recipe(epochs=next((value for limit, value in PAIR_EPOCHS if rows <= limit), None))
+
+
+def tag_recipe(config: Config, rows: int, *, joined: bool) -> Recipe:
+    """Tags with layer-wise learning rates: the head and the upper layers learn fast, the lower ones change little.
+
+    joined: sentences share sequences, which leaves time for more epochs.
+    """
+    epochs = next((value for limit, value in TAG_EPOCHS if rows <= limit), None) if joined else None
+    lr = TAGGING * (768 / config.width) ** 0.75
+    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=TAG_LR_DECAY)
 
 
 def static_recipe(rows: int) -> Recipe:
@@ -187,9 +203,9 @@ def _base_lr(sequences: int, *, pretrained: bool) -> float:
 
 
 def _recipe_lr(recipe: Recipe, texts: float, size: DataSize) -> float | None:
-    """The recipe's learning rate, scaled by the square root of the step size."""
-    if recipe.lr is None:
-        return None
+    """The recipe's learning rate, scaled by the square root of the step size unless it is for steps of any size."""
+    if recipe.lr is None or not recipe.scales_lr:
+        return recipe.lr
     if recipe.tokens is not None:
         return float(recipe.lr * min(max(texts * size.mean / recipe.tokens, MIN_FRACTION), 1) ** 0.5)
     growth = min(max(texts / TEXTS, MIN_FRACTION), recipe.batch_growth or 1.0)

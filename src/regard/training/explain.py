@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from regard.errors import pluralize
+from regard.tasks.joined_sentences import JoinedSentences
 from regard.training.defaults import (
     FEW_ROWS,
     FINE_TUNING,
@@ -117,15 +118,18 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
 def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
     size, recipe = inputs.size, inputs.recipe
     config = inputs.model.checkpoint.config
-    sequences = pluralize(size.sequences, "sequence")
+    joined = isinstance(inputs.source, JoinedSentences)
+    texts_read = pluralize(size.sequences, "sentence" if joined else "sequence")
     assert chosen.lr is not None
     if user.steps is not None:
         yield SettingReason("steps", str(user.steps), BY_USER)
     else:
-        reason = f"{sequences}: the fewer there are, the more often each is read"
+        reason = f"{texts_read}: the fewer there are, the more often each is read"
         yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
     texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)
-    reason = f"about {texts:.0f} texts of {size.mean:.0f} tokens on average"
+    reason = f"about {texts:.0f} {'sentences' if joined else 'texts'} of {size.mean:.0f} tokens on average"
+    if joined:
+        reason += "; those of a document share sequences"
     if recipe.tokens is None and round(texts) < TEXTS:
         reason += f"; fewer than {TEXTS}, so that an epoch has about {MIN_STEPS} steps"
     elif inputs.model.pretrained and round(texts) > TEXTS and texts_per_step(size.sequences, config, recipe) > TEXTS:
@@ -133,14 +137,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     yield SettingReason(
         "batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens or user.batch_size else reason
     )
-    if inputs.model.pretrained:
-        reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
-        reason += f"(this one: {config.width}) get more, small steps less and large ones more"
-        if not inputs.model.probe and size.sequences <= LITTLE_DATA:
-            reason += "; little data with a random head gets more"
-    else:
-        reason = f"a network of width {config.width} from scratch"
-    yield SettingReason("lr", f"{chosen.lr:.2g}", reason if user.lr is None else BY_USER)
+    yield from _learning_rate(user, chosen, inputs)
     reason = f"{recipe.schedule} decay after a warm-up, as is usual for this task"
     value = f"{chosen.schedule}, {chosen.warmup:g}"
     by_user = user.schedule is not None or user.warmup is not None
@@ -150,3 +147,22 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if chosen.dropout == 0.0:
         reason = "a small pretrained encoder does not overfit, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
+
+
+def _learning_rate(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    size, config = inputs.size, inputs.model.checkpoint.config
+    by_layer = inputs.recipe.layerwise_lr_decay
+    if by_layer != 1:
+        reason = "a high rate for the head; each layer below has a lower one, so that what the model knows is kept"
+    elif inputs.model.pretrained:
+        reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
+        reason += f"(this one: {config.width}) get more, small steps less and large ones more"
+        if not inputs.model.probe and size.sequences <= LITTLE_DATA:
+            reason += "; little data with a random head gets more"
+    else:
+        reason = f"a network of width {config.width} from scratch"
+    yield SettingReason("lr", f"{chosen.lr:.2g}", reason if user.lr is None else BY_USER)
+    if chosen.layerwise_lr_decay != 1:
+        reason = "tags are better with it, most of all with few sentences (benchmarks/defaults.md)"
+        by_user = user.layerwise_lr_decay is not None
+        yield SettingReason("layerwise_lr_decay", f"{chosen.layerwise_lr_decay:g}", BY_USER if by_user else reason)

@@ -135,7 +135,7 @@ class Settings:
     adam_beta1: float = 0.9  # AdamW beta1, decay rate of the first moment.
     adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment.
     adam_eps: float = 1e-6  # AdamW epsilon; with much smaller values, rounding errors of the gradients change weights.
-    layerwise_lr_decay: float = 1.0  # Learning rate of each layer as a fraction of the layer above; 1 disables it.
+    layerwise_lr_decay: float | None = None  # Learning rate of a layer as a fraction of that of the layer above; 1: no.
     freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
     # Dropout of the whole network; if not given, the model's own, or 0 for small pair models.
@@ -192,7 +192,7 @@ class Settings:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
         if not 0 <= self.average <= 1:
             raise InputError(f"{setting('average')} is {self.average:g}, expected a fraction from 0 to 1.")
-        if not 0 < self.layerwise_lr_decay <= 1:
+        if self.layerwise_lr_decay is not None and not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
         for name in ("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"):
@@ -251,7 +251,7 @@ class FineTuneSettings(TypedDict, total=False):
     adam_beta1: float
     adam_beta2: float | None
     adam_eps: float
-    layerwise_lr_decay: float
+    layerwise_lr_decay: float | None
     freeze: Sequence[str | int]
     lora: Lora | Mapping[str, Any] | int
     dropout: float | None

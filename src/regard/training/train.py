@@ -12,6 +12,7 @@ from regard.baselines import BASELINES, Baseline
 from regard.baselines.fit import fit_baseline
 from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
+from regard.config import ModelConfig
 from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.examples import Examples
 from regard.data.batching.masked_words import MaskedWordsSource
@@ -23,6 +24,7 @@ from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
 from regard.tasks.classify import Classify
+from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
@@ -35,6 +37,7 @@ from regard.training.defaults import (
     probe_recipe,
     resolve_settings,
     static_recipe,
+    tag_recipe,
 )
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
@@ -210,10 +213,7 @@ def _training_inputs(
     initial_seed: int,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
-    baseline = BASELINES.get(preset or "")
-    if baseline is not None:
-        check_baseline(baseline, data.task, user_settings, start=start, tokenizer=tokenizer)
-    recipe = _preset_recipe(data, None if baseline else preset, user_settings)
+    baseline, recipe = _baseline_and_recipe(data, preset, user_settings, start=start, tokenizer=tokenizer)
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
@@ -222,15 +222,16 @@ def _training_inputs(
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
-    if model.probe or baseline is not None or (model.pretrained and task.probe == "request"):
-        recipe = _recipe(model, baseline, len(data.train))
-    source, examples = _source(task, data, preprocessing, settings, distillation)
+    joined = _joins_records(task, model, settings, distillation)
+    source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
+    plain = distillation is None and not settings.lora.rank
+    recipe = _recipe(task, model, baseline, len(data.train), joined=joined, plain=plain) or recipe
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
         model=model,
         source=source,
-        size=DataSize.of(examples.lengths),
+        size=DataSize.of(examples.lengths, rows=len(data.train) if joined else None),
         data=data,
         rows=len(data.train),
         settings=settings,
@@ -241,14 +242,25 @@ def _training_inputs(
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
-        max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
+        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
         distillation=distillation,
     )
 
 
-def _preset_recipe(data: LabeledData, preset: str | None, settings: Settings) -> Recipe:
-    """The defaults of the task for a network that is trained from scratch, or for fine-tuning."""
-    return task_class(data.task).recipe(preset_config(preset, settings.model), len(data.train))
+def _baseline_and_recipe(
+    data: LabeledData,
+    preset: str | None,
+    settings: Settings,
+    *,
+    start: str | Path | None,
+    tokenizer: str | Path | None,
+) -> tuple[Baseline | None, Recipe]:
+    """The baseline that the preset names, if any, and the defaults of the task: from scratch, or for fine-tuning."""
+    baseline = BASELINES.get(preset or "")
+    if baseline is not None:
+        check_baseline(baseline, data.task, settings, start=start, tokenizer=tokenizer)
+    config = preset_config(None if baseline else preset, settings.model)
+    return baseline, task_class(data.task).recipe(config, len(data.train))
 
 
 def _model_and_settings(
@@ -273,11 +285,22 @@ def _model_and_settings(
     return _initial_model(task, data, settings, seed, start=start, preset=None, tokenizer=tokenizer), settings
 
 
-def _recipe(model: InitialModel, baseline: Baseline | None, rows: int) -> Recipe:
-    """The recipe of a training that starts from a linear probe, of a pair model, or of a baseline."""
+def _recipe(
+    task: Task, model: InitialModel, baseline: Baseline | None, rows: int, *, joined: bool, plain: bool
+) -> Recipe | None:
+    """The recipe of a baseline, of a training that starts from a linear probe, and of pairs and tags; None for others.
+
+    plain: all weights are trained, without a teacher.
+    """
+    config = model.checkpoint.config
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
-    return probe_recipe(model.checkpoint.config, rows) if model.probe else pair_recipe(rows)
+    if model.probe:
+        return probe_recipe(config, rows)
+    if baseline is not None or (model.pretrained and task.probe == "request"):
+        return pair_recipe(rows)
+    tags = task.name == "tag" and model.pretrained and isinstance(config, ModelConfig)
+    return tag_recipe(config, rows, joined=joined) if tags and plain else None
 
 
 def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
@@ -344,14 +367,25 @@ def _initial_model(
     )
 
 
+def _joins_records(task: Task, model: InitialModel, settings: Settings, distillation: Distillation | None) -> bool:
+    """Whether sentences of a document share sequences: not where a setting or a teacher counts sentences one by one."""
+    one_by_one = settings.batch_size or settings.explainable or settings.bpe_dropout or distillation is not None
+    return task.joins_records and model.pretrained and not one_by_one and settings.class_balance != "sampling"
+
+
 def _source(
     task: Task,
     data: LabeledData,
     preprocessing: Preprocessing,
     settings: Settings,
     distillation: Distillation | None = None,
+    *,
+    joined: bool = False,
 ) -> tuple[BatchSource, Examples]:
-    """The sequences of each epoch, and those that their lengths are planned with."""
+    """The sequences of each epoch, and those that their lengths are planned with. joined: of several records each."""
+    if joined:
+        sentences = task.joined_source(data.train, preprocessing, seed=settings.seed)
+        return sentences, sentences.epoch(0)
     if distillation is not None:
         taught = distillation.soft_targets(task, task.examples(data.train, preprocessing, labeled=True), data.train)
         return taught, taught

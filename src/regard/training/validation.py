@@ -51,12 +51,12 @@ class RecordValidation:
 
     records: Sequence[Record]
     preprocessing: Preprocessing
-    _examples: dict[tuple[int, int], Examples] = field(default_factory=dict, compare=False)
+    _examples: dict[tuple[int, int, bool], Examples] = field(default_factory=dict, compare=False)
 
     def check(self, job: TrainingJob) -> None:
         """Whether every record can be scored: a label that the training data does not have is found here."""
         for start in range(0, len(self.records), job.task.chunk_size):
-            self._make_examples(job.task, self.records[start : start + job.task.chunk_size])
+            self._make_examples(job.task, True, self.records[start : start + job.task.chunk_size])
 
     def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         device = _device(job)
@@ -69,14 +69,18 @@ class RecordValidation:
                 device=device,
                 batch_tokens=_batch_tokens(device),
                 seed=job.settings.seed,
-                make_examples=partial(self._make_examples, job.task),
+                make_examples=partial(self._make_examples, job.task, sampled),
                 on_outputs=None if rows is None else rows.add,
             )
 
-    def _make_examples(self, task: Task, chunk: Sequence[Record]) -> Examples:
-        key = (id(chunk[0]), len(chunk))  # a chunk is always made of the same records
+    def _make_examples(self, task: Task, quick: bool, chunk: Sequence[Record]) -> Examples:
+        joined = quick and task.joins_records
+        key = (id(chunk[0]), len(chunk), joined)  # a chunk is always made of the same records
         if key not in self._examples:
-            examples = task.examples(chunk, self.preprocessing, labeled=True)
+            if joined:
+                examples = task.joined_examples(chunk, self.preprocessing)
+            else:
+                examples = task.examples(chunk, self.preprocessing, labeled=True)
             if sum(len(known.ids) for known in self._examples.values()) > MAX_STORED_TOKENS:
                 return examples
             self._examples[key] = examples

@@ -176,6 +176,13 @@ class Examples:
         targets = self.target.take(rows)
         return replace(inputs, target=targets.tokens, by_target=targets.by_token)
 
+    def by_record(self, outputs: Sequence[Any], records: int) -> list[list[Any]]:
+        """The outputs of the sequences of each record; there is one output for each sequence."""
+        windows: list[list[Any]] = [[] for _ in range(records)]
+        for owner, output in zip(self.owners.tolist(), outputs, strict=True):
+            windows[owner].append(output)
+        return windows
+
     def flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat positions of the tokens of these sequences, and their lengths."""
         starts = self.bounds[rows]

@@ -68,9 +68,10 @@ def parameter_groups(network: Network, settings: Settings) -> list[dict[str, Any
     numbers = [int(layer[2]) for name, _ in network.named_parameters() if (layer := LAYER.match(name))]
     layers = 1 + max(numbers, default=-1)  # with weights of their own
     groups: dict[tuple[float, float], list[Tensor]] = {}
+    by_layer = 1.0 if settings.layerwise_lr_decay is None else settings.layerwise_lr_decay
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            scale = settings.layerwise_lr_decay ** (layers + 1 - depth_of(name, layers))
+            scale = by_layer ** (layers + 1 - depth_of(name, layers))
             decay = settings.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((scale, decay), []).append(parameter)
     return [
