@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 from tests.training.helpers import train
 
 import regard
@@ -18,8 +19,12 @@ from regard.errors import InputError
 from regard.predict.batch.files import predict_to_file
 from regard.predict.batch.rows import file_rows
 from regard.predict.model_task import read_training_run, task_for
+from regard.tasks import joined_sentences
 from regard.tasks.tag import Tag
 from regard.training.load_data import load_data
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.result import TrainResult
+from regard.training.train import explain_defaults
 
 NAMES = ["Ada", "Bo", "Cleo", "Dan", "Eva", "Finn"]
 CITIES = ["Oslo", "Rome", "Bath", "Kyiv"]
@@ -146,3 +151,46 @@ def test_the_fingerprint_depends_on_the_documents(tmp_path: Path) -> None:
         path.write_text(conll(4, marked=marked))
         prints.append(load_data(path, dev_fraction=0).fingerprint)
     assert prints[0] != prints[1]
+
+
+def joined(folder: Path, out: Path, **changed: Any) -> TrainResult:
+    """A tagger trained further, on sequences of several sentences."""
+    return regard.train(folder / "data.conll", start=str(folder / "run"), out=out, device="cpu", **changed)
+
+
+def test_a_pretrained_model_is_trained_on_joined_sentences(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joined_sentences, "JOINED_TOKENS", 30)
+    explained = {reason.name: reason for reason in explain_defaults(folder / "data.conll", start=str(folder / "run"))}
+    assert "those of a document share sequences" in explained["batch_tokens"].reason
+    assert "sentences" in explained["epochs"].reason
+    assert explained["layerwise_lr_decay"].value == "0.8"
+    dev = tmp_path / "dev.conll"
+    dev.write_text(conll(5).replace("called", "phoned").replace("in O", "near O").replace("again", "today"))
+    result = joined(folder, tmp_path / "run", dev=dev, lr=5e-3, epochs=4)
+    assert result.scores["f1"].value > 0.8
+    again = regard.evaluate(tmp_path / "run", dev)
+    assert again.scores["f1"].value == pytest.approx(result.scores["f1"].value)  # of sentences one by one
+
+
+def test_joined_sentences_go_on_after_a_stop(folder: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"lr": 1e-3, "epochs": 3, "batch_tokens": 256, "dropout": 0.1, "save_every": 1}
+    whole = joined(folder, tmp_path / "whole", **settings)
+
+    def stop(event: TrainingEvent) -> None:
+        if event.step >= whole.steps // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        joined(folder, tmp_path / "stopped", progress=stop, **settings)
+    joined(folder, tmp_path / "stopped", resume=True, **settings)
+    tensors = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "stopped")]
+    assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
+
+
+def test_sentences_are_not_joined_where_they_are_counted(folder: Path) -> None:
+    several: tuple[dict[str, Any], ...] = ({"batch_size": 4}, {"context": 0})
+    for settings in several:
+        explained = explain_defaults(folder / "data.conll", start=str(folder / "run"), **settings)
+        assert not any("share sequences" in reason.reason for reason in explained)

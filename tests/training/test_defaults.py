@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from regard.checkpoint.source import from_preset
+from regard.config import ModelConfig
 from regard.tasks import TASKS
 from regard.tasks.recipe import pretraining_recipe
 from regard.training.defaults import (
@@ -20,6 +21,7 @@ from regard.training.defaults import (
     pair_recipe,
     probe_recipe,
     resolve_settings,
+    tag_recipe,
 )
 from regard.training.engine.schedule import warmup_steps
 from regard.training.settings import Settings
@@ -166,3 +168,16 @@ def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:
     assert fine_tuning_dropout(small, 1_000) == 0.0
     assert fine_tuning_dropout(small, 300) is None
     assert fine_tuning_dropout(from_preset("bert-base-uncased", weights=False).config, 1_000) is None
+
+
+@pytest.mark.parametrize(("sentences", "joined", "epochs"), [(400, True, 10), (400, False, 8), (14_000, True, 5)])
+def test_tags_have_one_learning_rate_for_steps_of_any_size(sentences: int, joined: bool, epochs: float) -> None:
+    config = from_preset("tiny-bert", weights=False).config
+    assert isinstance(config, ModelConfig)
+    config = replace(config, width=384)
+    recipe, size = tag_recipe(config, sentences, joined=joined), DataSize(sentences, 16.0, 128)
+    result = resolve_settings(Settings(), size, config, pretrained=True, recipe=recipe)
+    assert result.lr == pytest.approx(3e-4, rel=0.02)
+    assert (result.layerwise_lr_decay, result.epochs) == (0.8, epochs)
+    given = resolve_settings(Settings(layerwise_lr_decay=1.0), size, config, pretrained=True, recipe=recipe)
+    assert given.layerwise_lr_decay == 1

@@ -292,8 +292,7 @@ class Tag(Task):
         """Only states of first tokens are needed. On a GPU their number would have to be waited for."""
         if inputs.fixed_shape or inputs.tokens.ids.device.type != "cpu":
             return inputs
-        at = (inputs["word"] >= 0).nonzero().squeeze(1)
-        return replace(inputs, at=at, by_token={}, by_position={name: of[at] for name, of in inputs.by_token.items()})
+        return inputs.selected(inputs["word"] >= 0)
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """Cross-entropy with label smoothing over the tags, for the first token of each word (as in BERT)."""
