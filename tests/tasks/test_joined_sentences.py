@@ -80,6 +80,7 @@ def test_every_sentence_is_in_one_sequence_of_each_epoch(preprocessing, short):
             assert len(sequence) <= 8 or sequence == own[6]  # a longer sentence is alone
         expected = [NAMES.index(tag) for record in records for tag in record.tags]
         assert list(chain(*(labels(examples, row) for row in range(len(examples))))) == expected
+        assert source.epoch_lengths(number).tolist() == examples.lengths.tolist()
         divisions.add(tuple(map(len, inside)))
     assert len(divisions) > 3
     assert source.epoch(5).bounds.tolist() == source.epoch(5).bounds.tolist()

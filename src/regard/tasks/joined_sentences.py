@@ -67,8 +67,15 @@ class JoinedSentences:
 
     def epoch(self, number: int) -> Examples:
         """The sequences of an epoch: the first of each document has a random length, so that all divisions differ."""
-        generator = np.random.Generator(np.random.Philox(key=[self.seed, number]))
-        return self._divided(self._starts(generator.integers(1, self._room + 1, len(self.follows))), self.columns)
+        return self._divided(self._epoch_starts(number), self.columns)
+
+    def epoch_lengths(self, number: int) -> Ints:
+        """The lengths of the sequences of an epoch, without making them."""
+        bounds, limit = self.tokens.own.bounds, self.preprocessing.max_tokens
+        lengths = np.diff(np.append(bounds[self._epoch_starts(number)], bounds[-1])) + self._special_count
+        if self.size or (limit is not None and (lengths > limit).any()):
+            return self.epoch(number).lengths
+        return lengths
 
     def all_at_once(self, words: Ints) -> JoinedExamples:
         """All sentences in as few sequences as possible. words: the number of words of each sentence."""
@@ -76,29 +83,35 @@ class JoinedSentences:
         by_token = np.repeat(starts, self.tokens.own.lengths)
         counted = ((name, self.columns[name]) for name in ("word", "upto"))
         numbered = {name: np.where(of < 0, of, of + by_token) for name, of in counted}
-        examples = self._divided(self._starts(np.full(len(self.follows), self._room)), {**self.columns, **numbered})
+        examples = self._divided(
+            self._starts(np.full(len(self.follows), self._max_own_tokens)), {**self.columns, **numbered}
+        )
         return JoinedExamples(**{field.name: getattr(examples, field.name) for field in fields(examples)}, words=starts)
+
+    def _epoch_starts(self, number: int) -> Ints:
+        generator = np.random.Generator(np.random.Philox(key=[self.seed, number]))
+        return self._starts(generator.integers(1, self._max_own_tokens + 1, len(self.follows)))
 
     @property
     def _special_count(self) -> int:
         return Frame.of(self.preprocessing.tokenizer).special_count
 
     @property
-    def _room(self) -> int:
-        """Tokens of sentences in a sequence, at most."""
+    def _max_own_tokens(self) -> int:
+        """Tokens of sentences in a sequence."""
         limit = self.preprocessing.max_tokens or JOINED_TOKENS
         return max(min(limit, JOINED_TOKENS) - self._special_count, 1)
 
-    def _starts(self, room_at_first: Ints) -> Ints:
-        """The first sentence of each sequence. room_at_first: the tokens of a sequence that begins a document."""
-        starts, free = [], 0
+    def _starts(self, first_limits: Ints) -> Ints:
+        """The first sentence of each sequence. first_limits: the tokens of a sequence that begins a document there."""
+        starts, free, limit = [], 0, self._max_own_tokens
         lengths = self.tokens.own.lengths.tolist()
         for row, (follows, length, first) in enumerate(
-            zip(self.follows.tolist(), lengths, room_at_first.tolist(), strict=True)
+            zip(self.follows.tolist(), lengths, first_limits.tolist(), strict=True)
         ):
             if not follows or length > free:
                 starts.append(row)
-                free = self._room if follows else first
+                free = limit if follows else first
             free -= length
         return np.array(starts, np.int64)
 

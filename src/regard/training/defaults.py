@@ -27,6 +27,7 @@ MANY_ROWS = 300  # if there are more rows than this
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
 TAG_LR_DECAY = 0.8  # and of each layer as a fraction of the layer above
+MANY_SENTENCES = 8_000  # above which 64 are in a step: a GPU is then faster
 TAG_EPOCHS = ((500, 10), (2_000, 8), (8_000, 6), (30_000, 5))  # up to so many sentences
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
@@ -128,7 +129,8 @@ def tag_recipe(config: Config, rows: int, *, joined: bool) -> Recipe:
     """
     epochs = next((value for limit, value in TAG_EPOCHS if rows <= limit), None) if joined else None
     lr = TAGGING * (768 / config.width) ** 0.75
-    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=TAG_LR_DECAY)
+    texts = 64 if rows > MANY_SENTENCES else Recipe.min_texts
+    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=TAG_LR_DECAY, min_texts=texts)
 
 
 def static_recipe(rows: int) -> Recipe:
