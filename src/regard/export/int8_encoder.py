@@ -58,6 +58,10 @@ class Int8Encoder(OnnxTransformer):
         if embeddings.places is not None:
             self.positions_PE = _array(embeddings.places.weight)[embeddings.offset :]
         self.segments_SE = None if embeddings.segments is None else _array(embeddings.segments.weight)
+        self.first_segment_PE = self.positions_PE  # what is added to the tokens of a text in one segment
+        if self.segments_SE is not None:
+            first_PE = self.segments_SE[:1]
+            self.first_segment_PE = first_PE if self.positions_PE is None else self.positions_PE + first_PE
 
     @property
     def bytes(self) -> int:
@@ -70,13 +74,15 @@ class Int8Encoder(OnnxTransformer):
     def feed(
         self, ids_BT: Integers, segments_BT: Integers | None, rows: Integers | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        x_BTE = self.tokens_VE[ids_BT]
+        x_BTE = np.take(self.tokens_VE, ids_BT, axis=0)
         if self.scale != 1.0:
             x_BTE *= self.scale
-        if self.positions_PE is not None:
-            x_BTE += self.positions_PE[: ids_BT.shape[1]]
-        if self.segments_SE is not None:
-            x_BTE += self.segments_SE[0] if segments_BT is None else self.segments_SE[segments_BT]
+        table_PE = self.first_segment_PE
+        if self.segments_SE is not None and segments_BT is not None and segments_BT.any():
+            x_BTE += np.take(self.segments_SE, segments_BT, axis=0)
+            table_PE = self.positions_PE
+        if table_PE is not None:
+            x_BTE += table_PE[: ids_BT.shape[1]]
         queries = length = ids_BT.shape[1]
         if rows is None:
             rows = np.arange(ids_BT.size)

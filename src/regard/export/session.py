@@ -90,7 +90,9 @@ class OnnxTransformer(Transformer):
         self.eval()
         self.session = session
         self.inputs = {item.name for item in session.get_inputs()}
-        self.hookable = tuple(self.modules())  # collecting them in every call would take longer than a layer
+        # Collecting them in every call would take longer than a layer.
+        self.hooks = [hooks for one in self.modules() for hooks in (one._forward_hooks, one._forward_pre_hooks)]
+        self.token_head = _linear_token_head(self.heads)
         if HIDDEN not in {item.name for item in session.get_outputs()}:
             raise FolderError(
                 f"the ONNX file has no output {HIDDEN}, so it was not written by regard. Write it again: regard export."
@@ -128,19 +130,17 @@ class OnnxTransformer(Transformer):
     ) -> Output:
         """As in torch. A small head of tokens is computed with numpy: torch would wake its threads, which then wait
         for more work and take a core away from those of ONNX Runtime."""
-        name = next(iter(self.heads), "")
-        head = self.heads[name] if len(self.heads) == 1 and name in TOKEN_HEADS else None
-        if not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
+        if self.token_head is None:
             return super().apply_heads(hidden_ND, batch, at=at, needed=needed, memory=memory)
         chosen_ND = hidden_ND
         if at is not None and needed is None:
             chosen_ND = torch.from_numpy(hidden_ND.numpy()[at.numpy()])
-        weight_CD, bias_C = head.output.weight.detach().numpy(), head.output.bias.detach().numpy()
-        return Output(chosen_ND, torch.from_numpy(chosen_ND.numpy() @ weight_CD.T + bias_C), None, None, memory)
+        weight_DC, bias_C = self.token_head
+        return Output(chosen_ND, torch.from_numpy(chosen_ND.numpy() @ weight_DC + bias_C), None, None, memory)
 
     def has_hooks(self) -> bool:
         """Whether any forward hook is registered."""
-        return any(module._forward_hooks or module._forward_pre_hooks for module in self.hookable)
+        return any(self.hooks)
 
     def run_session(self, batch: Ragged, *, at: Tensor | None = None) -> Tensor:
         """(N, D) hidden states of a batch, or (M, D) at some positions of it, from one call for each length.
@@ -209,3 +209,13 @@ class _PositionsBySequence:
         counts = self.counts_B[sequences]
         places = self.order[ranges(self.starts_B[sequences], counts)]
         return np.repeat(np.arange(len(sequences)) * length, counts) + self.offset_M[places], places
+
+
+def _linear_token_head(heads: nn.ModuleDict) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
+    """(D, C) weights and (C,) bias of the only head, if it is one linear layer for each token."""
+    name = next(iter(heads), "")
+    head = heads[name] if len(heads) == 1 and name in TOKEN_HEADS else None
+    if not isinstance(head, ClassifierHead) or not isinstance(head.transform, nn.Identity):
+        return None
+    weight_CD, bias_C = (tensor.detach().float().numpy() for tensor in (head.output.weight, head.output.bias))
+    return np.ascontiguousarray(weight_CD.T), bias_C
