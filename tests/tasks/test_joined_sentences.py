@@ -1,7 +1,7 @@
 """Several sentences of a document in one sequence."""
 
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, cycle
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ NAMES = ("O", "B-LOC", "I-LOC")
 
 def documents(*lengths):
     """Documents of sentences with these numbers of words; every word has a tag of its own kind."""
-    words = (f"{letter}{number}" for number in range(9) for letter in "abcdefghij")
+    words = cycle(f"{letter}{number}" for number in range(9) for letter in "abcdefghij")
     records = [
         TagRecord.from_tokens(
             [next(words) for _ in range(size)],
@@ -92,16 +92,6 @@ def test_sequences_end_with_their_document(preprocessing):
     own = tokens_of(records, preprocessing)
     inside = [examples.take([row]).tokens.ids.tolist()[1:-1] for row in range(len(examples))]
     assert inside == [own[0] + own[1], own[2] + own[3]]
-
-
-def test_a_sequence_has_the_context_of_its_first_and_last_sentence(preprocessing, short):
-    records = documents([2, 2, 3])
-    examples = Tag(names=NAMES, context=4).joined_examples(records, preprocessing)
-    own = tokens_of(records, preprocessing)
-    first, second = (examples.take([row]).tokens.ids.tolist()[1:-1] for row in range(2))
-    assert first == own[0] + own[1] + own[2][:2]
-    assert second == own[1][-2:] + own[2]
-    assert labels(examples, 0) + labels(examples, 1) == [NAMES.index(tag) for record in records for tag in record.tags]
 
 
 @given(

@@ -170,7 +170,7 @@ def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:
     assert fine_tuning_dropout(from_preset("bert-base-uncased", weights=False).config, 1_000) is None
 
 
-@pytest.mark.parametrize(("sentences", "joined", "epochs"), [(400, True, 10), (400, False, 8), (14_000, True, 5)])
+@pytest.mark.parametrize(("sentences", "joined", "epochs"), [(400, True, 9), (400, False, 8), (14_000, True, 5)])
 def test_tags_have_one_learning_rate_for_steps_of_any_size(sentences: int, joined: bool, epochs: float) -> None:
     config = from_preset("tiny-bert", weights=False).config
     assert isinstance(config, ModelConfig)

@@ -48,21 +48,19 @@ class JoinedSentences:
 
     columns: values for each token of the sentences. `word` and `upto` count the words of each sentence.
     follows: whether each sentence comes right after the one before it in the same document.
-    size: tokens of context before the first and after the last sentence of a sequence.
     """
 
     tokens: SentenceTokens
     columns: Mapping[str, Ints]
     follows: npt.NDArray[np.bool_]
     preprocessing: Preprocessing
-    size: int = 0
     seed: int = 0
 
     @property
     def max_tokens(self) -> int:
         """The maximum length of a sequence in any epoch."""
         longest = int(self.tokens.own.lengths.max(initial=0)) + self._special_count
-        length = max(JOINED_TOKENS, longest) + 2 * self.size
+        length = max(JOINED_TOKENS, longest)
         return min(length, self.preprocessing.max_tokens or length)
 
     def epoch(self, number: int) -> Examples:
@@ -73,7 +71,7 @@ class JoinedSentences:
         """The lengths of the sequences of an epoch, without making them."""
         bounds, limit = self.tokens.own.bounds, self.preprocessing.max_tokens
         lengths = np.diff(np.append(bounds[self._epoch_starts(number)], bounds[-1])) + self._special_count
-        if self.size or (limit is not None and (lengths > limit).any()):
+        if limit is not None and (lengths > limit).any():
             return self.epoch(number).lengths
         return lengths
 
@@ -122,7 +120,7 @@ class JoinedSentences:
             self.tokens.left.take(starts),
             self.tokens.right.take(last),
         )
-        return tagged_examples(joined, columns, self.preprocessing, size=self.size)
+        return tagged_examples(joined, columns, self.preprocessing, size=0)
 
 
 def follows_previous(records: Sequence[TagRecord]) -> npt.NDArray[np.bool_]:

@@ -241,19 +241,16 @@ class Tag(Task):
         return self.context > 0
 
     def joined_examples(self, records: Sequence[Record], preprocessing: Preprocessing) -> Examples:
-        """Consecutive sentences in common sequences. Each has at least as much context as alone."""
+        """Consecutive sentences in common sequences."""
         words = np.array([len(record.spans) for record in _tagged(records)], np.int64)
-        return self._joined(records, preprocessing, size=self.context // 2).all_at_once(words)
+        return self.joined_source(records, preprocessing).all_at_once(words)
 
-    def joined_source(self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int) -> JoinedSentences:
-        return self._joined(records, preprocessing, seed=seed)
-
-    def _joined(
-        self, records: Sequence[Record], preprocessing: Preprocessing, *, size: int = 0, seed: int = 0
+    def joined_source(
+        self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int = 0
     ) -> JoinedSentences:
         tagged = _tagged(records)
-        tokens, columns = self._tokens(tagged, preprocessing, labeled=True, size=size)
-        return JoinedSentences(tokens, columns, follows_previous(tagged), preprocessing, size, seed)
+        tokens, columns = self._tokens(tagged, preprocessing, labeled=True, size=0)
+        return JoinedSentences(tokens, columns, follows_previous(tagged), preprocessing, seed)
 
     def _tokens(
         self, records: Sequence[TagRecord], preprocessing: Preprocessing, *, labeled: bool, size: int
