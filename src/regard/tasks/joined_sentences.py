@@ -8,7 +8,7 @@ sequences of one sentence each: they must not depend on which other sentences ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain, pairwise, starmap
 from typing import Any
 
@@ -32,7 +32,7 @@ class JoinedExamples(Examples):
     words: the number of the first word of each sentence: words are numbered through, with a gap between sentences.
     """
 
-    words: Ints = None  # type: ignore[assignment]
+    words: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def by_record(self, outputs: Sequence[Any], records: int) -> list[list[Any]]:
         windows: list[list[Any]] = [[] for _ in range(records)]
@@ -84,7 +84,7 @@ class JoinedSentences:
         examples = self._divided(
             self._starts(np.full(len(self.follows), self._max_own_tokens)), {**self.columns, **numbered}
         )
-        return JoinedExamples(**{field.name: getattr(examples, field.name) for field in fields(examples)}, words=starts)
+        return JoinedExamples(**{one.name: getattr(examples, one.name) for one in fields(examples)}, words=starts)
 
     def _epoch_starts(self, number: int) -> Ints:
         generator = np.random.Generator(np.random.Philox(key=[self.seed, number]))
