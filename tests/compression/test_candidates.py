@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.predict.models import random_checkpoint
@@ -103,6 +104,24 @@ def test_students_are_trained_from_the_teacher(
     assert (model.config.layers, model.config.width) == (1, width)
     assert model.labels == teacher.model.labels
     assert shop.seconds["small"] > 0
+
+
+def test_the_teacher_answers_before_the_first_training(
+    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teacher = replace(teacher, cache=tmp_path / "cache")
+    shop = workshop(teacher, labeled)
+    spec = CandidateSpec("small", "", "student", shape=Shape(1, 16, 64))
+    shop.prepare(CandidateSpec("int8", "", "engine", engine="int8"))
+    assert not teacher.cache.exists()
+    shop.prepare(spec)
+    assert len(list(teacher.cache.iterdir())) == 1
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("the answers are on disk")
+
+    monkeypatch.setattr(Teacher, "_positions", fail)
+    shop.make(spec, tmp_path / "student" / "model", teacher_folder, None)
 
 
 def test_a_recurrent_student(teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path) -> None:

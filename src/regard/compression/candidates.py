@@ -78,6 +78,7 @@ class Workshop:
     training: OnTrainingEvent | None = None
     importance: Importance | None = None
     seconds: dict[str, float] = field(default_factory=dict)  # duration of trainings
+    answered: bool = False  # if the teacher's answers for all rows are on disk
     more_rows: Callable[[], None] | None = None  # adds rows to `data`, called once before the first training
     relations: bool | None = None  # if narrower students learn the relations between values; None: unless fitted
 
@@ -97,10 +98,23 @@ class Workshop:
             "student": lambda: self._train_student(candidate, folder, budget),
             "baseline": lambda: self._train_baseline(candidate, folder, budget),
         }
-        if candidate.is_trained and self.more_rows is not None:
+        self.prepare(candidate)
+        makers[candidate.kind]()
+
+    def prepare(self, candidate: CandidateSpec) -> None:
+        """What the first training needs and all others share: more rows, and the teacher's answers for all rows.
+
+        It is done before the time that is left is divided between the trainings.
+        """
+        if not candidate.is_trained:
+            return
+        if self.more_rows is not None:
             self.more_rows()
             self.more_rows = None
-        makers[candidate.kind]()
+        learns_answers = candidate.kind == "student" or isinstance(self.teacher.task, Classify)
+        if learns_answers and not self.answered:
+            self.teacher.answer(self.data.train)
+            self.answered = True
 
     def _with_engine(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
         """A copy of a model that runs in int8."""

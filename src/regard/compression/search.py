@@ -108,6 +108,7 @@ class Search:
             )
         try:
             if self.work.read(candidate.slug, None) is None:
+                self.workshop.prepare(candidate)
                 left = None if self.deadline is None else max(self.deadline - time.monotonic(), 1.0) / trainings
                 self.workshop.make(candidate, folder, base, left if candidate.is_trained else None)
             return self._measured(candidate, folder)

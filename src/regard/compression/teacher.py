@@ -64,6 +64,10 @@ class Teacher:
             return replace(examples, by_sequence={**examples.by_sequence, TEACHER: values})
         return replace(examples, by_token={**examples.by_token, TEACHER: values})
 
+    def answer(self, records: Sequence[Record]) -> None:
+        """Compute and keep the answers for these records, so that `soft_targets` finds them."""
+        self._stored_positions(self.task, self._own_examples(self.task, records))
+
     def _stored_positions(self, task: Task, own: Examples) -> NDArray[Any]:
         """The teacher's answers, from disk if they were computed before."""
         path = self.cache / f"{self._key(own)}.npy"
