@@ -94,8 +94,8 @@ def test_a_floor_that_nothing_holds(
     hard = write_rows(tmp_path / "hard.csv", 60, seed=5)
     real = measure_module.measure
 
-    def worse(model: Model, *arguments: Any) -> Measured:
-        measured = real(model, *arguments)
+    def worse(model: Model, *arguments: Any, **options: Any) -> Measured:
+        measured = real(model, *arguments, **options)
         if model.engine == "int8" or "bf16" in str(model.folder):
             for table in (measured.dev, measured.test):
                 table.features[::3, table.score("accuracy").columns[0]] = 0

@@ -12,11 +12,16 @@ from regard.data.records import AnswerRecord, ClassifyRecord, DocumentRecord, Pa
 from regard.export import engines
 from regard.metrics.paired.rows import RowTable
 from regard.predict.load import load
+from regard.progress import Progress
 from regard.training.load_data import LabeledData
 
 
 def test_a_model_is_measured(teacher: Teacher, labeled: LabeledData) -> None:
-    result = measure(teacher.model, teacher.task, labeled.dev, labeled.train[:50])
+    seen: list[Progress] = []
+    result = measure(teacher.model, teacher.task, labeled.dev, labeled.train[:50], progress=seen.append)
+    assert {one.stage for one in seen} == {"rows"}
+    assert seen[-1].done == seen[-1].total == 2 * len(labeled.dev) + 50
+    assert [one.done for one in seen] == sorted(one.done for one in seen)
     assert result.test.rows == 50
     assert result.dev.rows == len(labeled.dev)
     assert result.scores["accuracy"].value == pytest.approx(result.test.value("accuracy"))

@@ -96,7 +96,8 @@ def compress(
     keep_all: keep the work folder (`out` with `.compress` added) with all candidates. It is also where a compression
         that was killed goes on.
     progress: called with `Progress("candidates", done, total)`, whose `values` have the name of the candidate, and with
-        `Progress("teacher", done, total)` for rows that the teacher answers for students.
+        `Progress("teacher", done, total)` for rows that the teacher answers for students, and with
+        `Progress("rows", done, total)` for rows that a candidate answers to be scored.
     training: called with the events of each training.
     settings: of the trainings of students, see `regard.Settings`.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from regard.comparison.trainings.measure import median_latency
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord, TranslateRecord
@@ -15,6 +16,7 @@ from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.metrics.paired.rows import HasRows, RowTable, row_table
 from regard.predict.model import Model
+from regard.progress import OnProgress, Progress
 from regard.tasks.inference import Answered, LossTotal, answer_records, score_answers
 from regard.tasks.task import RowOutputs, Task
 
@@ -37,13 +39,24 @@ class Measured:
     parameters: int
 
 
-def measure(model: Model, task: Task, dev: Sequence[Record], test: Sequence[Record]) -> Measured:
-    """Answer all rows. What the task tunes (temperature, thresholds) is tuned again on the validation rows."""
+def measure(
+    model: Model, task: Task, dev: Sequence[Record], test: Sequence[Record], *, progress: OnProgress | None = None
+) -> Measured:
+    """Answer all rows. What the task tunes (temperature, thresholds) is tuned again on the validation rows.
+
+    progress: called with `Progress("rows", done, total)`; validation rows are scored twice where the task is tuned.
+    """
+    total = 2 * len(dev) + len(test)
+
+    def report(before: int, done: int) -> None:
+        if progress is not None:
+            progress(Progress("rows", before + done, total))
+
     outputs: list[RowOutputs] = []
-    first = _rows(model, task, dev, outputs)
+    first = _rows(model, task, dev, partial(report, 0), outputs)
     tuned = task.tuned(first, outputs)
-    dev_meter = first if tuned == task else _rows(model, tuned, dev)
-    test_meter = _rows(model, tuned, test)
+    dev_meter = first if tuned == task else _rows(model, tuned, dev, partial(report, len(dev)))
+    test_meter = _rows(model, tuned, test, partial(report, 2 * len(dev)))
     answers = _answer_function(model, tuned)
     some = list(test[:THROUGHPUT_ROWS])
     list(answers(some[:32]))  # the first batch is slower
@@ -69,7 +82,13 @@ def empty_table(meter: Meter) -> RowTable:
     return row_table(meter)
 
 
-def _rows(model: Model, task: Task, records: Sequence[Record], outputs: list[RowOutputs] | None = None) -> Meter:
+def _rows(
+    model: Model,
+    task: Task,
+    records: Sequence[Record],
+    on_batch: Callable[[int], None],
+    outputs: list[RowOutputs] | None = None,
+) -> Meter:
     """The meter of all rows, with the numbers of each."""
     meter = task.meter()
     if isinstance(meter, HasRows):
@@ -84,6 +103,7 @@ def _rows(model: Model, task: Task, records: Sequence[Record], outputs: list[Row
         labeled=True,
         losses=losses,
         on_outputs=None if outputs is None else outputs.append,
+        on_batch=on_batch,
     )
     score_answers(task, answered, losses, meter=meter)
     return meter

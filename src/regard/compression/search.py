@@ -131,7 +131,8 @@ class Search:
         if stored is not None and (stored[0].error is not None or stored[1] is not None):
             return Entry(candidate, *stored)
         model = load(folder, device="cpu")
-        measured = measure(model, task_for(model.checkpoint, model.folder), self.dev, self.test)
+        task = task_for(model.checkpoint, model.folder)
+        measured = measure(model, task, self.dev, self.test, progress=self.progress)
         if candidate.name != "teacher" and read_training_run(folder) is not None:
             _store_task(folder, measured.task)
         entry = self._with_tests(candidate, measured, folder)

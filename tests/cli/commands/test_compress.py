@@ -59,6 +59,9 @@ def test_answers_of_the_teacher_have_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
     with CandidateProgress() as shown:
         shown.on_progress(Progress("teacher", 512, 1024))
         assert shown.bar.bar.tasks[0].description == "answers of the teacher 512 of 1,024 rows"
+        shown.on_progress(Progress("candidates", 1, 2, {"name": "int8"}))
+        shown.on_progress(Progress("rows", 100, 300))
+        assert shown.bar.bar.tasks[0].description == "scoring 100 of 300 rows"
 
 
 def test_below_the_floor_the_table_is_shown_and_the_status_is_1(

@@ -125,13 +125,13 @@ def _print(result: Compression, *, json: bool) -> None:
 
 
 class CandidateProgress(StepProgress):
-    """A line per candidate; a bar for each training, and for the rows that the teacher answers for students."""
+    """A line per candidate; a bar for each training, and for rows that the teacher or a candidate answers."""
 
     def on_progress(self, progress: Progress) -> None:
         if progress.stage == "candidates":
             self.on_step(progress, progress.values["name"])
         else:
-            self.on_rows(progress, "answers of the teacher")
+            self.on_rows(progress, "answers of the teacher" if progress.stage == "teacher" else "scoring")
 
 
 COMMAND = Command(name="compress", arguments=CompressCommand, help=HELP, run=run)
