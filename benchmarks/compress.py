@@ -1,4 +1,4 @@
-"""int8, ONNX and small students, regard and its peers in one run (issue "the smallest model that keeps the score").
+"""int8, ONNX and small students, regard and its peers in one run.
 
     python benchmarks/compress.py speed                                # one text and batches, two cores, 2 minutes
     python benchmarks/compress.py tuned DATA-FOLDER --out runs         # the same for fine-tuned models, 5 minutes

@@ -24,7 +24,8 @@ from regard.tasks.tag import Tag
 from regard.training.load_data import load_data
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
-from regard.training.train import explain_defaults
+from regard.training.settings import Settings
+from regard.training.train import choose_settings, explain_defaults
 
 NAMES = ["Ada", "Bo", "Cleo", "Dan", "Eva", "Finn"]
 CITIES = ["Oslo", "Rome", "Bath", "Kyiv"]
@@ -194,3 +195,14 @@ def test_sentences_are_not_joined_where_they_are_counted(folder: Path) -> None:
     for settings in several:
         explained = explain_defaults(folder / "data.conll", start=str(folder / "run"), **settings)
         assert not any("share sequences" in reason.reason for reason in explained)
+
+
+def test_without_rates_by_layer_the_learning_rate_is_the_usual_one(folder: Path) -> None:
+    def chosen(**settings: Any) -> Settings:
+        return choose_settings(folder / "data.conll", start=str(folder / "run"), **settings)
+
+    ours, usual = chosen(), chosen(layerwise_lr_decay=1.0)
+    assert (ours.layerwise_lr_decay, usual.layerwise_lr_decay) == (0.8, 1.0)
+    assert ours.lr is not None
+    assert usual.lr is not None
+    assert usual.lr < ours.lr

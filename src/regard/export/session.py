@@ -112,12 +112,8 @@ class OnnxTransformer(Transformer):
         return self.apply_heads(self.run_session(batch, at=needed), batch, at=at, needed=needed)
 
     def needed_positions(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
-        """`required_positions` without hooks; None, which means all, if the file computes all tokens anyway."""
-        if at is None or not self.can_skip_tokens:
-            return None
-        if "pooled" not in self.heads:
-            return at
-        return torch.cat((at, batch.first())) if self.heads["pooled"].pooling == "first" else None
+        """The positions whose hidden states are computed; None for all, as a file does that cannot skip tokens."""
+        return None if at is None or not self.can_skip_tokens else self.positions_of_heads(batch, at)
 
     def apply_heads(
         self,

@@ -254,6 +254,10 @@ class Transformer(nn.Module):
         """
         if at is None or (not torch.compiler.is_compiling() and has_hooks(self)):
             return None
+        return self.positions_of_heads(batch, at)
+
+    def positions_of_heads(self, batch: Ragged, at: Tensor) -> Tensor | None:
+        """The same without a look at hooks, which takes time."""
         if "pooled" not in self.heads:
             return at
         if self.heads["pooled"].pooling == "first":

@@ -75,8 +75,8 @@ class JoinedSentences:
             return self.epoch(number).lengths
         return lengths
 
-    def all_at_once(self, words: Ints) -> JoinedExamples:
-        """All sentences in as few sequences as possible. words: the number of words of each sentence."""
+    def scored_examples(self, words: Ints) -> JoinedExamples:
+        """Sequences whose outputs can be divided by sentence. words: the number of words of each sentence."""
         starts = bounds_of(words + 1)[:-1]
         by_token = np.repeat(starts, self.tokens.own.lengths)
         counted = ((name, self.columns[name]) for name in ("word", "upto"))

@@ -243,7 +243,7 @@ class Tag(Task):
     def joined_examples(self, records: Sequence[Record], preprocessing: Preprocessing) -> Examples:
         """Consecutive sentences in common sequences."""
         words = np.array([len(record.spans) for record in _tagged(records)], np.int64)
-        return self.joined_source(records, preprocessing).all_at_once(words)
+        return self.joined_source(records, preprocessing).scored_examples(words)
 
     def joined_source(
         self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int = 0

@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
+from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import Recipe
 from regard.text.tokenizer import Tokenizer
 
@@ -129,15 +130,6 @@ class RowOutputs(NamedTuple):
 
     record: Record
     outputs: Sequence[Any]
-
-
-class JoinedSource(Protocol):
-    """Sequences of several records, which are others in each epoch. None is longer than `max_tokens`."""
-
-    @property
-    def max_tokens(self) -> int: ...
-
-    def epoch(self, number: int) -> Examples: ...
 
 
 class Task(ABC):
@@ -249,8 +241,8 @@ class Task(ABC):
         """Sequences of several records with targets, for scores during training."""
         raise NotImplementedError(f"{self.name} joins no records")
 
-    def joined_source(self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int) -> JoinedSource:
-        """Sequences of several records with targets, to train on."""
+    def joined_source(self, records: Sequence[Record], preprocessing: Preprocessing, *, seed: int) -> JoinedSentences:
+        """Sequences of several records with targets, to train on; others in each epoch."""
         raise NotImplementedError(f"{self.name} joins no records")
 
     def prepare(self, inputs: Inputs) -> Inputs:

@@ -157,7 +157,7 @@ def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
     }
     parts |= {
         name: f"{name} {value}"
-        for name in RECIPE_SETTINGS
+        for name in (*RECIPE_SETTINGS, "layerwise_lr_decay")
         if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
     }
     return [words for name, words in parts.items() if words and getattr(user_settings, name) is None]

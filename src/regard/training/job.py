@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
 
 from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.model.network import Network
 from regard.tasks.inference import RowSource, ScoreResult
+from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.task import Task
-from regard.text.flat_tokens import Ints
 from regard.training.engine.compilation import CompileCost, CompileMode
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.distributed import World
@@ -28,13 +28,6 @@ class BatchSource(Protocol):
     """The rows of each epoch."""
 
     def epoch(self, number: int) -> RowSource: ...
-
-
-@runtime_checkable
-class VaryingSource(BatchSource, Protocol):
-    """Epochs of different rows, whose lengths are known before they are made."""
-
-    def epoch_lengths(self, number: int) -> Ints: ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ def total_steps(source: BatchSource, batches: BatchSettings, settings: Settings)
     if settings.steps is not None:
         return settings.steps
     epochs = settings.epochs or 1.0
-    if isinstance(source, VaryingSource):
+    if isinstance(source, JoinedSentences):
         parts = [min(epochs - number, 1.0) for number in range(math.ceil(epochs))]
         plans = (BatchPlan(source.epoch_lengths(number), batches, epoch=number) for number in range(len(parts)))
         return max(1, sum(math.ceil(part * plan.steps) for part, plan in zip(parts, plans, strict=True)))

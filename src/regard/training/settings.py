@@ -135,7 +135,7 @@ class Settings:
     adam_beta1: float = 0.9  # AdamW beta1, decay rate of the first moment.
     adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment.
     adam_eps: float = 1e-6  # AdamW epsilon; with much smaller values, rounding errors of the gradients change weights.
-    layerwise_lr_decay: float | None = None  # Learning rate of a layer as a fraction of that of the layer above; 1: no.
+    layerwise_lr_decay: float | None = None  # Learning rate of each layer relative to the one above; 1 disables it.
     freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
     # Dropout of the whole network; if not given, the model's own, or 0 for small pair models.

@@ -224,7 +224,7 @@ def _training_inputs(
     )
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
-    plain = distillation is None and not settings.lora.rank
+    plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
     recipe = _recipe(task, model, baseline, len(data.train), joined=joined, plain=plain) or recipe
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
@@ -290,7 +290,7 @@ def _recipe(
 ) -> Recipe | None:
     """The recipe of a baseline, of a training that starts from a linear probe, and of pairs and tags; None for others.
 
-    plain: all weights are trained, without a teacher.
+    plain: all weights are trained, without a teacher, and the user leaves open how the learning rate differs by layer.
     """
     config = model.checkpoint.config
     if baseline is not None and not baseline.fitted:
