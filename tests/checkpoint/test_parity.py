@@ -92,6 +92,7 @@ CONFIGS = {
     "marian": lambda: transformers.MarianConfig(
         **LIKE_BART, pad_token_id=0, decoder_start_token_id=0, scale_embedding=True, activation_function="swish"
     ),
+    "pegasus": lambda: transformers.PegasusConfig(**LIKE_BART, scale_embedding=True, activation_function="relu"),
 }
 ENCODERS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 CLASSES = {
@@ -111,6 +112,7 @@ CLASSES = {
     "t5, gated": ("ForConditionalGeneration",),
     "bart": ("Model", "ForConditionalGeneration"),
     "marian": ("Model", "MTModel"),
+    "pegasus": ("Model", "ForConditionalGeneration"),
 }
 CASES = [(name, kind) for name in CONFIGS for kind in CLASSES.get(name, ENCODERS)]
 

@@ -46,7 +46,14 @@ PEERS = {
         {"vocab_size": 58101, "pad_token_id": 58100, "d_model": 512}
         | both_sides(layers=6, ffn_dim=2048, attention_heads=8),
     ),
+    "pegasus-large": (
+        "Pegasus",
+        "ForConditionalGeneration",
+        {"vocab_size": 96103, "max_position_embeddings": 512} | both_sides(layers=16),
+    ),
 }
+
+FIXED_POSITIONS = ("marian", "pegasus-large")
 
 
 def parameters(name):
@@ -66,7 +73,7 @@ def test_parameters_are_as_many_as_in_transformers(name):
     family, kind, settings = PEERS[name]
     with torch.device("meta"):
         theirs = getattr(transformers, family + kind)(getattr(transformers, f"{family}Config")(**settings))
-    fixed = [path for path, _ in theirs.named_parameters() if name == "marian" and "embed_positions" in path]
+    fixed = [path for path, _ in theirs.named_parameters() if name in FIXED_POSITIONS and "embed_positions" in path]
     counted = sum(parameter.numel() for path, parameter in theirs.named_parameters() if path not in fixed)
     assert parameters(name) == counted
 

@@ -67,7 +67,7 @@ def test_a_decoder_continues_from_its_cache(name: str) -> None:
     assert second[1].shape[2] == 4
 
 
-@pytest.mark.parametrize("name", ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer"])
+@pytest.mark.parametrize("name", ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer", "tiny-pegasus"])
 @torch.inference_mode()
 def test_an_encoder_decoder_in_three_files(name: str) -> None:
     network, by_file = parts(name)

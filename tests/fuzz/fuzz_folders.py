@@ -16,9 +16,10 @@ from tests.fuzz.fuzz_tokenizers import damage, damage_links, write
 from tests.fuzz.mutate import damaged_json, other_value, outside_file
 
 CASES = 150
-PRESETS = ("bert", "roberta", "electra", "albert", "modernbert", "gpt2", "llama", "t5", "bart", "marian", "transformer")
+WRITERS = ("gpt2", "llama", "t5", "bart", "marian", "transformer", "pegasus")
+PRESETS = ("bert", "roberta", "electra", "albert", "modernbert", *WRITERS)
 RECURRENT = ("gru-additive", "lstm-feeding", "elmo", "lstm-language")
-WRITING = ("gpt2", "llama", "t5", "bart", "marian", "transformer", "gru-additive", "lstm-feeding", "lstm-language")
+WRITING = (*WRITERS, "gru-additive", "lstm-feeding", "lstm-language")
 TOKENIZERS = {"translators": "unigram", "others": "wordpiece"}
 TEXTS = ("a small dog ran", "the large dog stayed " * 3, "x", "Größe 日本")
 GENERATION = {

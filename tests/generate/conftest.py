@@ -57,6 +57,9 @@ MADE = {
             **BART, pad_token_id=0, decoder_start_token_id=0, eos_token_id=3, forced_eos_token_id=3
         )
     ),
+    "pegasus": lambda: transformers.PegasusForConditionalGeneration(
+        transformers.PegasusConfig(**BART, scale_embedding=True)
+    ),
 }
 
 
@@ -115,7 +118,7 @@ def end_some(model):
     end = min(tokens, key=lambda token: abs(sum(token in row for row in generate) - len(generate) / 2))
     assert 0 < sum(end in row for row in generate) < len(generate)
     model.config.eos_token_id = settings.eos_token_id = end
-    if type(model).__name__.startswith(("Bart", "Marian")):
+    if type(model).__name__.startswith(("Bart", "Marian", "Pegasus")):
         settings.forced_eos_token_id = end
 
 

@@ -87,6 +87,7 @@ KINDS: dict[str, tuple[str, dict[str, int] | None, str | None]] = {
     "gpt2": ("tiny-gpt2", None, None),
     "llama": ("tiny-llama", None, None),
     "marian": ("tiny-marian", None, None),
+    "pegasus": ("tiny-pegasus", None, None),
     "t5": ("tiny-t5", None, None),
     "transformer": ("tiny-transformer", None, None),
     "gru": ("tiny-gru", None, None),

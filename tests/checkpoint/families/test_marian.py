@@ -15,10 +15,10 @@ from regard.checkpoint.families.marian import (
     TRANSFORMER_SEPARATE,
     read,
     read_2017,
-    tables,
     write,
     write_2017,
 )
+from regard.checkpoint.families.pegasus import tables
 
 
 @pytest.mark.parametrize("name", MARIAN.presets)

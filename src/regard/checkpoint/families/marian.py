@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard.checkpoint.families import bart
+from regard.checkpoint.families.pegasus import LAYOUT, TABLES, TRANSFORMER_PRENORM, tables
 from regard.checkpoint.family import Family, HFConfig, activation_to_hf, require_settings
 from regard.config import ModelConfig, PositionConfig
 
-if TYPE_CHECKING:  # the command line reads the families without torch
-    from torch import Tensor
-
-TABLES = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
 SHARED = "share_encoder_decoder_embeddings"
-LAYOUT = "sinusoidal_layout"  # our key in config.json: where sines and cosines alternate
 
 
 def read(hf: HFConfig) -> ModelConfig:
@@ -50,14 +45,6 @@ def read_2017(hf: HFConfig) -> ModelConfig:
 
 def write_2017(config: ModelConfig) -> dict[str, Any]:
     return write(config) | {LAYOUT: "alternating"}
-
-
-def tables(config: ModelConfig) -> Mapping[str, Tensor]:
-    """The fixed position tables, for libraries that load them instead of computing sines and cosines in halves."""
-    from regard.model.positions import sinusoidal
-
-    table = sinusoidal(config.max_tokens or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
-    return {name: table.clone() for name in TABLES}
 
 
 def preset_config(vocabulary: int, width: int, layers: int, heads: int) -> ModelConfig:
@@ -96,7 +83,9 @@ def select_by_config(config: ModelConfig) -> Family:
 
 
 def select_2017_by_config(config: ModelConfig) -> Family:
-    """The 2017 Transformer with one vocabulary or two."""
+    """The 2017 Transformer with one vocabulary or two, or with norms before each sublayer."""
+    if config.norm_first and config.target_vocabulary is None:
+        return TRANSFORMER_PRENORM
     return TRANSFORMER if config.target_vocabulary is None else TRANSFORMER_SEPARATE
 
 
@@ -135,7 +124,7 @@ TRANSFORMER = replace(
     MARIAN,
     name="transformer",
     title="Transformer",
-    docs="the 2017 Transformer, written with Marian's classes",
+    docs="the 2017 Transformer, written with Marian's classes, or with those of Pegasus if norms come first",
     select_by_config=select_2017_by_config,
     presets={
         "transformer-base": preset_config_2017(37000, 512, 6, 8),
