@@ -36,12 +36,18 @@ def chosen(name: str, size: DataSize = MULTI30K, **overrides: Any) -> Settings:
 
 
 def test_transformers_translate_as_in_2017() -> None:
-    result = chosen("transformer-small")
+    result = chosen("transformer-base")
     assert (result.schedule, result.warmup, result.adam_beta2, result.label_smoothing) == ("sqrt", 0.1, 0.98, 0.1)
     assert (result.dropout, result.epochs, result.batch_tokens) == (0.3, 30, 8192)
-    assert result.lr == pytest.approx(2e-3)
-    base = chosen("transformer-base").lr
-    assert base == pytest.approx(512**-0.5 * 4000**-0.5, rel=0.02)
+    assert result.lr == pytest.approx(512**-0.5 * 4000**-0.5, rel=0.02)
+
+
+def test_norms_first_are_trained_with_a_higher_rate() -> None:
+    result = chosen("transformer-small")
+    assert (result.schedule, result.warmup, result.adam_beta2, result.label_smoothing) == ("cosine", 0.1, 0.98, 0.1)
+    assert (result.dropout, result.epochs, result.batch_tokens, result.rdrop) == (0.3, 30, 8192, 0.0)
+    assert result.lr == pytest.approx(3e-3)
+    assert chosen("transformer-small", rdrop=2.5).rdrop == 2.5
 
 
 def test_recurrent_networks_have_another_recipe() -> None:
@@ -78,10 +84,10 @@ def test_only_settings_that_differ_from_the_default_are_reported() -> None:
     overrides = Settings(dropout=0.1)
     message = chosen_settings(overrides, chosen("transformer-small", dropout=0.1))
     assert message == [
-        "lr 0.002",
+        "lr 0.003",
         "epochs 30",
         "batch_tokens 8,192",
-        "schedule sqrt",
+        "schedule cosine",
         "adam_beta2 0.98",
         "label_smoothing 0.1",
     ]

@@ -31,6 +31,7 @@ def test_every_setting_has_a_value_and_a_reason() -> None:
         ({"lr": 1e-3}, "lr", "0.001"),
         ({"steps": 7}, "steps", "7"),
         ({"dropout": 0.3}, "dropout", "0.3"),
+        ({"rdrop": 1.5}, "rdrop", "1.5"),
         ({"dev_fraction": 0.5}, "dev_fraction", "228 of 456 rows"),
         ({"refit": "no"}, "refit", "no"),
         ({"head_init": "random"}, "head_init", "random"),

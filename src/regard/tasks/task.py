@@ -172,8 +172,11 @@ class Task(ABC):
         """The task with these settings."""
 
     @classmethod
-    def recipe(cls, config: Config | None, rows: int) -> Recipe:
-        """Default settings for this many rows: from scratch with this `config`, or fine-tuned if it is None."""
+    def recipe(cls, config: Config | None, rows: int, *, gpu: bool = False) -> Recipe:
+        """Default settings for this many rows: from scratch with this `config`, or fine-tuned if it is None.
+
+        gpu: whether a GPU trains, for which twice the time of a step matters less.
+        """
         return Recipe()
 
     @classmethod

@@ -87,8 +87,8 @@ class Translate(Task):
         return cls(label_smoothing=label_smoothing)
 
     @classmethod
-    def recipe(cls, config: Config | None, rows: int) -> Recipe:
-        return Recipe() if config is None else translation_recipe(config, rows)
+    def recipe(cls, config: Config | None, rows: int, *, gpu: bool = False) -> Recipe:
+        return Recipe() if config is None else translation_recipe(config, rows, gpu=gpu)
 
     def settings(self) -> dict[str, Any]:
         return {"label_smoothing": self.label_smoothing}

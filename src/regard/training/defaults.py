@@ -33,7 +33,7 @@ FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 PLAIN = Recipe()
-RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
+RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "dropout")  # independent of sizes
 
 
 @dataclass(frozen=True)

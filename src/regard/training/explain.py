@@ -147,6 +147,9 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if chosen.dropout == 0.0:
         reason = "a small pretrained encoder does not overfit, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
+    if chosen.rdrop:
+        reason = "translations are better with it; a step takes twice as long, so it is used on a GPU only"
+        yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)
 
 
 def _learning_rate(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:

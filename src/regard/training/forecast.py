@@ -79,11 +79,11 @@ def estimate_training(
     compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
     max_length = min(lengths.max_length, lengths.limit or lengths.max_length)
     size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
-    settings = _chosen(task, size, checkpoint, pretrained=pretrained)
+    settings = _chosen(task, size, checkpoint, pretrained=pretrained, gpu=speed.gpu)
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
     steps = max(math.ceil(epochs * tokens / batch), 1)
-    passes = epochs * (1 + default_dev_fraction(rows) * FORWARD_FRACTION)
+    passes = epochs * ((2 if settings.rdrop else 1) + default_dev_fraction(rows) * FORWARD_FRACTION)
     seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
@@ -91,7 +91,7 @@ def estimate_training(
         model=name,
         parameters=parameters,
         tokens=round(tokens),
-        memory=plan_memory(network, dtype=dtype).total(micro_batch),
+        memory=plan_memory(network, dtype=dtype, passes=2 if settings.rdrop else 1).total(micro_batch),
         device=speed.device,
         seconds=round(seconds + (COMPILE_SECONDS if speed.gpu else 0), 2),
         epochs=epochs,
@@ -100,12 +100,12 @@ def estimate_training(
     )
 
 
-def _chosen(task: str, size: DataSize, checkpoint: Checkpoint, *, pretrained: bool) -> Settings:
+def _chosen(task: str, size: DataSize, checkpoint: Checkpoint, *, pretrained: bool, gpu: bool) -> Settings:
     """The settings of a training on such data; one pass over plain text."""
     config = checkpoint.config
     if task == "text":
         return replace(resolve_settings(Settings(), size, config, pretrained=pretrained), epochs=1.0)
-    recipe = task_class(task).recipe(None if pretrained else config, size.sequences)
+    recipe = task_class(task).recipe(None if pretrained else config, size.sequences, gpu=gpu)
     if pretrained and task_class(task).probe == "default" and checkpoint.pooling is not None:
         recipe = probe_recipe(config, size.sequences)
     return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)

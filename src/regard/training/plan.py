@@ -167,7 +167,7 @@ def tight_batch_tokens(batch_size: int, lengths: Ints, *, seed: int) -> int:
 def with_compilation(job: TrainingJob) -> TrainingJob:
     """The job with when to compile: the first step if asked to, with several GPUs, or if it is certainly long."""
     network, settings = job.network, job.settings
-    step = (network.config, sorted(network.heads), job.shape, job.dtype, settings.rdrop > 0)
+    step = (network.config, sorted(network.heads), job.shape, job.dtype, bool(settings.rdrop))
     cost = CompileCost(step, depth(network))
     weights = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     operations = 6.0 * weights * job.steps * job.batches.tokens

@@ -141,7 +141,8 @@ class Settings:
     # Dropout of the whole network; if not given, the model's own, or 0 for small pair models.
     dropout: float | None = None
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
-    rdrop: float = 0.0  # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
+    # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
+    rdrop: float | None = None
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
@@ -256,7 +257,7 @@ class FineTuneSettings(TypedDict, total=False):
     lora: Lora | Mapping[str, Any] | int
     dropout: float | None
     label_smoothing: float | None
-    rdrop: float
+    rdrop: float | None
     average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]

@@ -214,6 +214,8 @@ def _training_inputs(
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     baseline, recipe = _baseline_and_recipe(data, preset, user_settings, start=start, tokenizer=tokenizer)
+    if distillation is not None:
+        recipe = replace(recipe, rdrop=0.0)  # the teacher's probabilities are the second target
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
@@ -260,7 +262,8 @@ def _baseline_and_recipe(
     if baseline is not None:
         check_baseline(baseline, data.task, settings, start=start, tokenizer=tokenizer)
     config = preset_config(None if baseline else preset, settings.model)
-    return baseline, task_class(data.task).recipe(config, len(data.train))
+    gpu = pick_device(settings.device).type == "cuda"
+    return baseline, task_class(data.task).recipe(config, len(data.train), gpu=gpu)
 
 
 def _model_and_settings(
@@ -445,7 +448,7 @@ def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> T
     elif baseline is not None:
         options["context"] = 0  # a baseline reads each sentence alone
     fitted = task.from_records(records, **options)
-    check_rdrop(fitted, settings.rdrop)
+    check_rdrop(fitted, settings.rdrop or 0.0)
     _check_explainable(fitted, settings)
     return fitted
 

@@ -128,7 +128,7 @@ TRANSFORMER = replace(
     select_by_config=select_2017_by_config,
     presets={
         "transformer-base": preset_config_2017(37000, 512, 6, 8),
-        "transformer-small": preset_config_2017(8000, 256, 3, 4),
+        "transformer-small": replace(preset_config_2017(8000, 256, 3, 4), norm_first=True),
         "tiny-transformer": preset_config_2017(100, 32, 2, 4),
     },
     preset_heads={"language": 0},

@@ -88,7 +88,7 @@ class SettingsInHelp(Settings):
     """Training settings without those that pretraining does not use. tyro removes the flags of suppressed fields."""
 
     label_smoothing: Annotated[float | None, Suppress] = None
-    rdrop: Annotated[float, Suppress] = 0.0
+    rdrop: Annotated[float | None, Suppress] = None
     explainable: Annotated[bool, Suppress] = False
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     head_init: Annotated[Literal["auto", "contrastive", "probe", "random"], Suppress] = "auto"

@@ -88,7 +88,7 @@ class _Loop:
             wrapped=wrapped,
             ranks=1 if sharded else self.world.ranks,
             gather=self.world.all_reduce if self.world.ranks > 1 else None,
-            rdrop=self.settings.rdrop,
+            rdrop=self.settings.rdrop or 0.0,
             distillation=job.distillation,
         )
         self.average = WeightAverage(job.network, fraction=self.settings.average, steps=job.steps)
