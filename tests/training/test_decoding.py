@@ -91,3 +91,5 @@ def test_a_choice_in_words() -> None:
     assert (
         words == "length penalty 0.6 was chosen for 5 beams: it scores 40.12 on the validation rows, and 1 scores 39.50"
     )
+    words = str(TunedDecoding(5, 1.0, {0.6: 39.5, 1.0: 40.125}))
+    assert words == "length penalty 1 was chosen for 5 beams: it scores 40.12 on the validation rows"

@@ -28,10 +28,11 @@ class TunedDecoding(NamedTuple):
 
     def __str__(self) -> str:
         best, plain = self.scores[self.length_penalty], self.scores[1.0]
-        return (
+        words = (
             f"length penalty {self.length_penalty:g} was chosen for {self.beams} beams: it scores {best:.2f} on the "
-            f"validation rows, and 1 scores {plain:.2f}"
+            "validation rows"
         )
+        return words if self.length_penalty == 1 else f"{words}, and 1 scores {plain:.2f}"
 
 
 def tune_decoding(job: TrainingJob, model: InitialModel, validation: object) -> TunedDecoding | None:
