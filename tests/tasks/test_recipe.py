@@ -25,7 +25,7 @@ def test_norms_first_allow_higher_rates_and_a_gpu_allows_r_drop() -> None:
     small = config("transformer-small")
     on_cpu, on_gpu = (translation_recipe(small, 29_000, gpu=gpu) for gpu in (False, True))
     assert (on_cpu.schedule, on_cpu.rdrop, on_cpu.lr) == ("cosine", 0.0, 3e-3)
-    assert (on_gpu.schedule, on_gpu.rdrop, on_gpu.lr) == ("cosine", 1.0, 4e-3)
+    assert (on_gpu.schedule, on_gpu.rdrop, on_gpu.rdrop_lr) == ("cosine", 1.0, 4e-3)
     assert on_gpu.epochs == on_cpu.epochs == 30
     assert translation_recipe(small, 100_001, gpu=True).rdrop == 0.0
     assert translation_recipe(config("transformer-base"), 29_000, gpu=True).rdrop == 0.0

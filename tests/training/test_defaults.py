@@ -29,9 +29,9 @@ from regard.training.settings import Settings
 MULTI30K = DataSize(29_000, 16.0, 60)
 
 
-def chosen(name: str, size: DataSize = MULTI30K, **overrides: Any) -> Settings:
+def chosen(name: str, size: DataSize = MULTI30K, *, gpu: bool = False, **overrides: Any) -> Settings:
     config = from_preset(name, weights=False).config
-    recipe = TASKS["translate"].recipe(config, size.sequences)
+    recipe = TASKS["translate"].recipe(config, size.sequences, gpu=gpu)
     return resolve_settings(Settings.of(overrides), size, config, pretrained=False, recipe=recipe)
 
 
@@ -47,7 +47,15 @@ def test_norms_first_are_trained_with_a_higher_rate() -> None:
     assert (result.schedule, result.warmup, result.adam_beta2, result.label_smoothing) == ("cosine", 0.1, 0.98, 0.1)
     assert (result.dropout, result.epochs, result.batch_tokens, result.rdrop) == (0.3, 30, 8192, 0.0)
     assert result.lr == pytest.approx(3e-3)
-    assert chosen("transformer-small", rdrop=2.5).rdrop == 2.5
+
+
+def test_the_rate_follows_the_r_drop_that_is_used() -> None:
+    asked = chosen("transformer-small", rdrop=2.5)
+    assert (asked.rdrop, asked.lr) == (2.5, pytest.approx(4e-3))
+    assert chosen("transformer-small", rdrop=2.5, lr=1e-3).lr == 1e-3
+    assert chosen("transformer-small", gpu=True).lr == pytest.approx(4e-3)
+    assert chosen("transformer-small", gpu=True, rdrop=0.0).lr == pytest.approx(3e-3)
+    assert chosen("transformer-base", rdrop=1.0).lr == chosen("transformer-base").lr
 
 
 def test_recurrent_networks_have_another_recipe() -> None:

@@ -66,3 +66,15 @@ def test_reasons_are_those_of_this_data_and_model() -> None:
     explained = reasons()
     assert explained["head_init"][1:] == ("random", "the network is trained from scratch")
     assert explained["refit"].reason == "the training does not start from a linear probe"
+
+
+def test_a_translator_with_norms_first_has_a_reason_for_no_r_drop() -> None:
+    data, network = samples.path("english-spanish"), "transformer-small"
+    without = {reason.name: reason for reason in explain_defaults(data, preset=network, device="cpu")}
+    with_it = {reason.name: reason for reason in explain_defaults(data, preset=network, device="cpu", rdrop=1.0)}
+    expected = ("0", "a step takes twice as long with it: 1 on a GPU, up to 100,000 pairs")
+    assert without["rdrop"][1:] == expected
+    assert without["lr"].reason == "a network of width 256 from scratch; steps of fewer than 8,192 tokens get less"
+    assert with_it["rdrop"][1:] == ("1", BY_USER)
+    assert with_it["lr"].reason.startswith("a network of width 256 from scratch, with R-Drop;")
+    assert float(with_it["lr"].value) > float(without["lr"].value)

@@ -27,6 +27,7 @@ class Recipe:
     rdrop: float = 0.0
     dropout: float | None = None  # the network's own when None
     lr: float | None = None  # for steps of `tokens` tokens; smaller steps get a smaller learning rate
+    rdrop_lr: float | None = None  # the same with R-Drop, by default or on request; `lr` when None
     scales_lr: bool = True  # whether small steps get a lower learning rate
     tokens: int | None = None
     epochs: float | None = None
@@ -55,8 +56,8 @@ def translation_recipe(config: Config, pairs: int, *, gpu: bool = False) -> Reci
     if not isinstance(config, ModelConfig) or not config.norm_first:
         return replace(common, schedule="sqrt", dropout=dropout, lr=min(2e-3 * narrow, HIGHEST))
     rdrop = RDROP if gpu and pairs <= RDROP_PAIRS else 0.0
-    lr = min((4e-3 if rdrop else 3e-3) * narrow, HIGHEST)
-    return replace(common, schedule="cosine", dropout=dropout, lr=lr, rdrop=rdrop)
+    lr, rdrop_lr = (min(rate * narrow, HIGHEST) for rate in (3e-3, 4e-3))
+    return replace(common, schedule="cosine", dropout=dropout, lr=lr, rdrop_lr=rdrop_lr, rdrop=rdrop)
 
 
 def pretraining_recipe(config: Config) -> Recipe:

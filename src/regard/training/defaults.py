@@ -63,6 +63,8 @@ def resolve_settings(
     """The same settings, with a value for every setting that was not given."""
     given_warmup = settings.warmup
     settings = fill_from_recipe(settings, recipe)
+    if settings.rdrop and recipe.rdrop_lr is not None:
+        recipe = replace(recipe, lr=recipe.rdrop_lr)
     max_texts = texts_per_step(size.sequences, config, recipe) if pretrained else TEXTS
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, max_texts)
     batch_tokens = max(batch_tokens, size.max_length)

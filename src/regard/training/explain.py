@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from regard.errors import pluralize
 from regard.tasks.joined_sentences import JoinedSentences
+from regard.tasks.recipe import RDROP, RDROP_PAIRS
 from regard.training.defaults import (
     FEW_ROWS,
     FINE_TUNING,
@@ -147,8 +148,10 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if chosen.dropout == 0.0:
         reason = "a small pretrained encoder does not overfit, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
-    if chosen.rdrop:
+    if chosen.rdrop or recipe.rdrop_lr is not None:
         reason = "translations are better with it; a step takes twice as long, so it is used on a GPU only"
+        if not chosen.rdrop:
+            reason = f"a step takes twice as long with it: {RDROP:g} on a GPU, up to {RDROP_PAIRS:,} pairs"
         yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)
 
 
@@ -164,6 +167,10 @@ def _learning_rate(user: Settings, chosen: Settings, inputs: TrainingInputs) -> 
             reason += "; little data with a random head gets more"
     else:
         reason = f"a network of width {config.width} from scratch"
+        if chosen.rdrop and inputs.recipe.rdrop_lr is not None:
+            reason += ", with R-Drop"
+        if inputs.recipe.tokens is not None and (chosen.batch_tokens or 0) < inputs.recipe.tokens:
+            reason += f"; steps of fewer than {inputs.recipe.tokens:,} tokens get less"
     yield SettingReason("lr", f"{chosen.lr:.2g}", reason if user.lr is None else BY_USER)
     if chosen.layerwise_lr_decay != 1:
         reason = "tags are better with it, most of all with few sentences (benchmarks/defaults.md)"

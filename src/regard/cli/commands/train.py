@@ -90,7 +90,7 @@ class TrainCommand:
     overwrite: Overwrite = False
     json: Json = False
     explain_defaults: Annotated[
-        bool, arg(help="Print every setting that would be used, with its reason, and train nothing.")
+        bool, arg(help="Print the main settings that would be used, each with its reason, and train nothing.")
     ] = False
     print_config: Annotated[
         bool, arg(help="Print every setting that would be used as TOML for --config, and train nothing.")
