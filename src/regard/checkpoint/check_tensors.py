@@ -1,6 +1,6 @@
 """Checks that the stored tensors are those of a network: names, shapes, heads, ties.
 
-Everything here works on the headers of files; only `check_copies` reads tensors.
+Everything here works on the headers of files; only `check_copies` and `check_extra_tensors` read tensors.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from regard.checkpoint.weights import FLOATS, StoredTensor
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, bullet_list
 from regard.model.network import Network
+
+ROUNDING = 0.01  # largest difference of a computed table that was stored in half precision
 
 
 def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
@@ -188,3 +190,16 @@ def check_copies(stored: Mapping[str, StoredTensor], family: Family, config: Con
                     f"{folder}: {stored[copy].name} differs from {stored[original].name}, "
                     'though config.json ties them. Set "tie_word_embeddings" to false there if they should differ.'
                 )
+
+
+def check_extra_tensors(stored: Mapping[str, StoredTensor], family: Family, config: Config, folder: Path) -> None:
+    """Raise FolderError if a stored tensor that the network computes itself has other values."""
+    handles: dict[Path, Any] = {}
+    computed = {} if family.extra_tensors is None else family.extra_tensors(config)
+    for name in (name for name in computed if name in stored):
+        theirs, ours = stored[name].read(handles), computed[name]
+        if theirs.shape != ours.shape or not torch.allclose(theirs.float(), ours, rtol=0, atol=ROUNDING):
+            raise FolderError(
+                f"{folder}: {stored[name].name} differs from what a {family.name} model computes from config.json, so "
+                "this would be another network. Other positions than fixed sines and cosines are not supported."
+            )

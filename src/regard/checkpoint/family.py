@@ -32,7 +32,7 @@ class Family:
     dropped: tuple[str, ...] = ()  # patterns of stored tensors that are not used
     optional: tuple[str, ...] = ()  # our tensors that may be missing; they keep their initial values
     extra_tensors: Callable[[Any], Mapping[str, Any]] | None = (
-        None  # tensors written for other libraries, not read by us
+        None  # tensors written for other libraries; stored ones must have the values that we compute
     )
     model_type: str | None = None  # in config.json; the name if None
     in_transformers: bool = True  # whether transformers opens its folders

@@ -13,6 +13,7 @@ import torch
 from regard.checkpoint.check_tensors import (
     by_normalized_name,
     check_copies,
+    check_extra_tensors,
     check_tensors,
     is_stored,
     stored_paths,
@@ -92,6 +93,7 @@ def read_folder(
     if weights:
         _load_weights(network, mappings, stored, new, folder, dtype)
         check_copies(stored, family, config, folder)
+        check_extra_tensors(stored, family, config, folder)
     if labels is not None and len(labels) not in {size for head, size in sizes.items() if head in LABELED}:
         labels = None
     return Checkpoint(

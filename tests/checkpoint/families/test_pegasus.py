@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tests.presets import transformer_config
 
 from regard.checkpoint.families import family_for, family_of
@@ -65,3 +66,23 @@ def test_transformers_computes_the_same_with_norms_first(tmp_path) -> None:
 def test_there_is_a_table_of_positions_for_each_stack() -> None:
     config = transformer_config("tiny-pegasus")
     assert {table.shape for table in tables(config).values()} == {(config.max_tokens, config.width)}
+
+
+def test_other_positions_than_sines_and_cosines_are_rejected(tmp_path) -> None:
+    write_folder(tmp_path, from_preset("tiny-pegasus"))
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.endswith("decoder.embed_positions.weight"))
+    table = tensors[name]
+    save_file({**tensors, name: table.bfloat16()}, path)
+    read_folder(tmp_path)
+    save_file({**tensors, name: table.flip(0).contiguous()}, path)
+    with pytest.raises(FolderError, match=f"{name} differs from what a pegasus model computes"):
+        read_folder(tmp_path)
+
+
+def test_an_unknown_layout_of_positions_is_rejected() -> None:
+    config = replace(transformer_config("tiny-transformer"), norm_first=True)
+    written = {**PEGASUS.defaults, **TRANSFORMER_PRENORM.write(config), "sinusoidal_layout": "other"}
+    with pytest.raises(FolderError, match="sinusoidal_layout is"):
+        TRANSFORMER_PRENORM.read(written)

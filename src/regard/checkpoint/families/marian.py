@@ -39,6 +39,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def read_2017(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, sinusoidal_layout="alternating")
     ours = read(hf)
     return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", init_std=None)
 

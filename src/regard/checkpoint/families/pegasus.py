@@ -44,6 +44,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def read_alternating(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, sinusoidal_layout="alternating")
     ours = read(hf)
     return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", init_std=None)
 
