@@ -29,7 +29,7 @@ from regard.cli.output import UsageError, print_json, print_table
 if TYPE_CHECKING:
     from regard.predict.translation import Translated
 
-HELP = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, or a recurrent network.
+HELP = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, Pegasus, or a recurrent network.
 
 Examples:
   regard translate runs/en-es "Good morning." "Where are you going?"
