@@ -20,7 +20,7 @@ MADE = {
     "hard": replace(TINY, attention=AttentionConfig(4, select="hard")),
 }
 ALONE = ["tiny-gpt2", "tiny-llama", *MADE]
-ENCODER_DECODERS = ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer"]
+ENCODER_DECODERS = ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer", "tiny-pegasus"]
 PROMPTS = [5, 1, 9]
 
 

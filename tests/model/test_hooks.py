@@ -15,7 +15,7 @@ from regard.model.scores import build_score
 from regard.ragged import Ragged
 
 TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and FAMILIES[made.family].in_transformers]
-BOTH = ("tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer")
+BOTH = ("tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer", "tiny-pegasus")
 PARTS = ["attention", "attention.q", "attention.k", "attention.v", "attention.mix", "feedforward"]
 
 

@@ -41,10 +41,9 @@ def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> 
     preset = "tiny-t5" if task == "translate" else "tiny-bert"
     regard.train(data, out=tmp_path / "run", task=task, preset=preset, **QUICK)
     assert len(called(tmp_path / "run")) == 1
-    assert (
-        f"trained from scratch (randomly initialized) with the preset `{preset}`"
-        in (tmp_path / "run/README.md").read_text()
-    )
+    card = (tmp_path / "run/README.md").read_text()
+    assert f"trained from scratch (randomly initialized) with the preset `{preset}`" in card
+    assert ("likely label errors" in card) == (task in ("classify", "pair", "tag"))
 
 
 @pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])

@@ -63,3 +63,7 @@ def test_how_answers_are_shown() -> None:
     assert repr(result) == (
         "EntitiesAnswer(entities=[TaggedSpan(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
     )
+
+
+def test_tasks_with_labels_are_those_whose_labels_a_report_checks() -> None:
+    assert {name for name, task in TASKS.items() if task.has_labels()} == {"classify", "pair", "tag"}

@@ -128,12 +128,13 @@ def _training(facts: RunFacts) -> list[str]:
     run = facts.run
     settings, done = run["settings"], run["done"]
     notes = facts.tuned_task.notes
+    label_errors = " and likely label errors" if facts.tuned_task.has_labels() else ""
     if not done["steps"]:
         return [
             "## How it was trained",
             "",
             f"A linear model was fitted at once, without training steps; seed {settings['seed']}.",
-            "All settings are in `run.json`; `report.html` has the mistakes and likely label errors.",
+            f"All settings are in `run.json`; `report.html` has the mistakes{label_errors}.",
             "",
         ]
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
@@ -142,8 +143,8 @@ def _training(facts: RunFacts) -> list[str]:
         "",
         f"{size}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
-        "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has the mistakes, scores of",
-        "parts of the rows, and likely label errors.",
+        "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has scores of",
+        f"parts of the rows, and the mistakes{label_errors}.",
         *(f"{note[0].upper()}{note[1:]}." for note in notes),
         "",
         "![curves](curves.png)",

@@ -323,6 +323,11 @@ class Task(ABC):
         """The number that logits are divided by before they become probabilities; fitted on the validation rows."""
         return 1.0
 
+    @classmethod
+    def has_labels(cls) -> bool:
+        """Whether rows have labels that a report can check, as texts and words have, but not translations."""
+        return cls.label_checks is not Task.label_checks
+
     def label_checks(self, record: Record, outputs: Sequence[Any]) -> LabelChecks | None:
         """The labels of a row and the probabilities of what they could be; None for tasks without labels."""
         return None

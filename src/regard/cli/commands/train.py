@@ -226,9 +226,10 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     rows_read = pluralize(result.rows, "row")
     steps = f", {pluralize(result.steps, 'step')}" if result.steps else ""
     files = "every setting is in run.json, how to use it in README.md"
+    errors = ", likely label errors" if task.has_labels() else ""
     rows = [
         ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s{steps}"),
-        ("report", f"{result.folder}/report.html: scores, mistakes, likely label errors; open it in a browser"),
+        ("report", f"{result.folder}/report.html: scores, mistakes{errors}; open it in a browser"),
         ("curves", f"{result.folder}/curves.png; {files}") if result.steps else ("files", files),
         ("next", f"regard {task.command} {result.folder} {task.command_example}"),
         ("", f"regard evaluate {result.folder} TEST-DATA"),
