@@ -89,3 +89,9 @@ def test_values_that_cannot_be(options: dict[str, Any], words: str) -> None:
 
 def test_the_keyword_arguments_of_train_are_the_fields_of_settings() -> None:
     assert list(TrainSettings.__annotations__) == [field.name for field in fields(Settings)]
+
+
+def test_r_drop_needs_dropout() -> None:
+    with pytest.raises(InputError, match=r"rdrop=1 and dropout=0 were given, but R-Drop compares passes"):
+        Settings(rdrop=1.0, dropout=0.0)
+    assert Settings(rdrop=0.0, dropout=0.0).rdrop == 0

@@ -193,6 +193,9 @@ class Settings:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
         if not 0 <= self.average <= 1:
             raise InputError(f"{setting('average')} is {self.average:g}, expected a fraction from 0 to 1.")
+        if self.rdrop and self.dropout == 0:
+            both = f"{setting('rdrop', self.rdrop)} and {setting('dropout', self.dropout)}"
+            raise InputError(f"{both} were given, but R-Drop compares passes with different dropout. Leave one out.")
         if self.layerwise_lr_decay is not None and not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")

@@ -28,4 +28,4 @@ def aligned_schema(sources: tuple[Source, ...], options: ReadOptions) -> Schema:
             raise DataError(f'there is no file for {role}="{suffix}"', expected=expected)
         other = suffixes[1 - suffixes.index(suffix)]
         columns = {"source": suffix, "target": other} if role == "source" else {"source": other, "target": suffix}
-    return Schema("aligned", "translate", columns, "two files were given, line by line", header=False)
+    return Schema("aligned", "translate", columns, "two files are read line by line", header=False)
