@@ -10,7 +10,7 @@ import pytest
 from regard.checkpoint.source import from_preset
 from regard.config import ModelConfig
 from regard.tasks import TASKS
-from regard.tasks.recipe import pretraining_recipe
+from regard.tasks.recipe import Recipe, pretraining_recipe
 from regard.training.defaults import (
     PLAIN,
     DataSize,
@@ -195,3 +195,9 @@ def test_tags_have_one_learning_rate_for_steps_of_any_size(sentences: int, joine
     assert (result.layerwise_lr_decay, result.epochs) == (0.8, epochs)
     given = resolve_settings(Settings(layerwise_lr_decay=1.0), size, config, pretrained=True, recipe=recipe)
     assert given.layerwise_lr_decay == 1
+
+
+def test_no_default_r_drop_without_dropout() -> None:
+    recipe = Recipe(rdrop=1.0)
+    assert fill_from_recipe(Settings(), recipe).rdrop == 1.0
+    assert fill_from_recipe(Settings(dropout=0.0), recipe).rdrop == 0.0

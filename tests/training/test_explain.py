@@ -72,7 +72,7 @@ def test_a_translator_with_norms_first_has_a_reason_for_no_r_drop() -> None:
     data, network = samples.path("english-spanish"), "transformer-small"
     without = {reason.name: reason for reason in explain_defaults(data, preset=network, device="cpu")}
     with_it = {reason.name: reason for reason in explain_defaults(data, preset=network, device="cpu", rdrop=1.0)}
-    expected = ("0", "a step takes twice as long with it: 1 on a GPU, up to 100,000 pairs")
+    expected = ("0", "it doubles the time of a step; 1 on a GPU with up to 100,000 pairs, else 0")
     assert without["rdrop"][1:] == expected
     assert without["lr"].reason == "a network of width 256 from scratch; steps of fewer than 8,192 tokens get less"
     assert with_it["rdrop"][1:] == ("1", BY_USER)

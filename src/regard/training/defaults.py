@@ -53,6 +53,8 @@ class DataSize:
 
 def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
     """The same settings, with the recipe's values for those that were not given and do not depend on sizes."""
+    if settings.dropout == 0:
+        recipe = replace(recipe, rdrop=0.0)  # R-Drop compares passes with different dropout
     missing = {name: getattr(recipe, name) for name in RECIPE_SETTINGS if getattr(settings, name) is None}
     return replace(settings, **missing)
 

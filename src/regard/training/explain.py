@@ -149,9 +149,9 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason = "a small pretrained encoder does not overfit, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
     if chosen.rdrop or recipe.rdrop_lr is not None:
-        reason = "translations are better with it; a step takes twice as long, so it is used on a GPU only"
+        reason = "translations are better with it; it doubles the time of a step, so it is used on a GPU only"
         if not chosen.rdrop:
-            reason = f"a step takes twice as long with it: {RDROP:g} on a GPU, up to {RDROP_PAIRS:,} pairs"
+            reason = f"it doubles the time of a step; {RDROP:g} on a GPU with up to {RDROP_PAIRS:,} pairs, else 0"
         yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)
 
 

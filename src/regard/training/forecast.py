@@ -83,7 +83,8 @@ def estimate_training(
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
     steps = max(math.ceil(epochs * tokens / batch), 1)
-    passes = epochs * ((2 if settings.rdrop else 1) + default_dev_fraction(rows) * FORWARD_FRACTION)
+    copies = 2 if settings.rdrop else 1
+    passes = epochs * (copies + default_dev_fraction(rows) * FORWARD_FRACTION)
     seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
@@ -91,7 +92,7 @@ def estimate_training(
         model=name,
         parameters=parameters,
         tokens=round(tokens),
-        memory=plan_memory(network, dtype=dtype, passes=2 if settings.rdrop else 1).total(micro_batch),
+        memory=plan_memory(network, dtype=dtype, passes=copies).total(micro_batch),
         device=speed.device,
         seconds=round(seconds + (COMPILE_SECONDS if speed.gpu else 0), 2),
         epochs=epochs,

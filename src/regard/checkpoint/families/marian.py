@@ -125,7 +125,7 @@ TRANSFORMER = replace(
     MARIAN,
     name="transformer",
     title="Transformer",
-    docs="the 2017 Transformer, written with Marian's classes, or with those of Pegasus if norms come first",
+    docs="the 2017 Transformer, written with Marian's classes, or with those of Pegasus if it is pre-norm",
     select_by_config=select_2017_by_config,
     presets={
         "transformer-base": preset_config_2017(37000, 512, 6, 8),
