@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import tyro
 from tests.cli.helpers import Capture
 
 from regard import cli
+from regard.cli.flags import FLAG_PARSERS
+from regard.training.from_scratch.model_settings import ModelSettings
 
 
 @pytest.mark.parametrize("command", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])
@@ -20,6 +23,7 @@ def test_help_never_shows_none(capsys: Capture, command: str) -> None:
         (["--epochs", "two"], 'Error parsing --epochs: "two" was given, expected a number.'),
         (["--steps", "1.5"], 'Error parsing --steps: "1.5" was given, expected a whole number.'),
         (["--seed", "x"], 'Error parsing --seed: "x" was given, expected a whole number.'),
+        (["--model.norm-first", "x"], 'Error parsing --model.norm-first: "x" was given, expected yes or no.'),
         (["--schedule", "None"], "invalid choice 'None' for argument '--schedule'. Expected one of ('linear',"),
     ],
 )
@@ -28,3 +32,9 @@ def test_a_wrong_value_is_explained(capsys: Capture, argv: list[str], message: s
     err = capsys.readouterr().err
     assert message in err
     assert "NoneType" not in err
+
+
+@pytest.mark.parametrize(("word", "value"), [("yes", True), ("True", True), ("no", False), ("false", False)])
+def test_a_truth_value_without_a_default_is_written_as_a_word(word: str, value: bool) -> None:
+    settings = tyro.cli(ModelSettings, args=["--norm-first", word], registry=FLAG_PARSERS)
+    assert settings.norm_first is value

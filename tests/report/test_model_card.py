@@ -44,6 +44,7 @@ def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> 
     card = (tmp_path / "run/README.md").read_text()
     assert f"trained from scratch (randomly initialized) with the preset `{preset}`" in card
     assert ("likely label errors" in card) == (task in ("classify", "pair", "tag"))
+    assert ("greedy decoding" in card) == (task == "translate")
 
 
 @pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])

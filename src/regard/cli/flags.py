@@ -23,6 +23,7 @@ from tyro.constructors import (
 
 Spec = PrimitiveConstructorSpec[Any]
 NUMBERS: dict[type, tuple[str, str]] = {int: ("INT", "a whole number"), float: ("FLOAT", "a number")}
+TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
 UNSET = "unset"  # label of the default None
 FLAG_PARSERS = ConstructorRegistry()
 
@@ -41,6 +42,20 @@ def number(info: PrimitiveTypeInfo) -> Spec | None:
         instance_from_str=_number_parser(info.type, expected),
         is_instance=lambda value: isinstance(value, info.type | int),  # a whole number is accepted for a float
         str_from_instance=lambda value: [str(value)],
+    )
+
+
+@FLAG_PARSERS.primitive_rule
+def yes_or_no(info: PrimitiveTypeInfo) -> Spec | None:
+    """Truth values that have no default; others are flags without a value."""
+    if info.type is not bool:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="{yes,no}",
+        instance_from_str=_parse_truth,
+        is_instance=lambda value: isinstance(value, bool),
+        str_from_instance=lambda value: ["yes" if value else "no"],
     )
 
 
@@ -87,6 +102,13 @@ def _with_hint(kind: Any) -> Any:
         plain, *metadata = get_args(kind)
         return Annotated[plain, hint, *metadata]  # what the field itself sets comes later and wins
     return Annotated[kind, hint]
+
+
+def _parse_truth(words: list[str]) -> bool:
+    word = words[0].lower()
+    if word not in TRUTHS:
+        raise ValueError(f'"{words[0]}" was given, expected yes or no.')
+    return TRUTHS[word]
 
 
 def _number_parser(kind: Callable[[str], Any], expected: str) -> Callable[[list[str]], Any]:

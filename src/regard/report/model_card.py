@@ -32,7 +32,7 @@ def model_card(facts: RunFacts) -> str:
         f"{facts.parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
         "",
         *_new_heads(run),
-        *_scores(run),
+        *_scores(facts),
         *_calibration(facts),
         *_labels(facts.labels),
         *_training(facts),
@@ -173,7 +173,8 @@ def _new_heads(run: Mapping[str, Any]) -> list[str]:
     return [f"New in this training, and randomly initialized at its start: {', '.join(names)}.", ""]
 
 
-def _scores(run: Mapping[str, Any]) -> list[str]:
+def _scores(facts: RunFacts) -> list[str]:
+    run = facts.run
     if not run["scores"]:
         return ["It was not scored: there were no validation rows.", ""]
     lines = [
@@ -186,6 +187,8 @@ def _scores(run: Mapping[str, Any]) -> list[str]:
         lines.append(f"| {name} | {score['value']:.4f} | {score['low']:.4f} to {score['high']:.4f} |")
     for name, signature in run.get("signatures", {}).items():
         lines.append(f"\n{name}: `{signature}`")
+    if facts.task.score_note:
+        lines.append(f"\n{facts.task.score_note}")
     return [*lines, ""]
 
 

@@ -68,6 +68,7 @@ class Translate(Task):
     separate_vocabularies: ClassVar[bool] = True
     fixed_shapes: ClassVar[bool] = False
     network_kind: ClassVar[str | None] = "encoder-decoder"
+    score_note: ClassVar[str] = "The texts were translated with greedy decoding; beam search usually scores higher."
     max_dev_rows: ClassVar[int | None] = 500
 
     label_smoothing: float = 0.0

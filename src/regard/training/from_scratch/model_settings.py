@@ -39,7 +39,7 @@ class ModelSettings:
     max_tokens: int | None = None  # Maximum tokens of a sequence.
     activation: str | None = None  # Activation of the feed-forward layers, such as relu, gelu or swiglu.
     norm: Literal["layer", "rms"] | None = None  # Normalization: layer norm or RMS norm.
-    norm_first: bool | None = None  # Normalize before each sublayer (pre-norm, True) or after it (post-norm, False).
+    norm_first: bool | None = None  # Normalize before each sublayer (pre-norm, yes) or after it (post-norm, no).
     cell: Literal["gru", "lstm"] | None = None  # Cell of a recurrent network.
     attention: AttentionSettings = AttentionSettings()
 
