@@ -25,6 +25,9 @@ STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
 SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and on pairs without dropout,
 MANY_ROWS = 300  # if there are more rows than this
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
+GPU_PAIRS = 32_000  # that similarity is learned from on a GPU,
+CPU_PAIRS = (2_000, 6_000)  # on a CPU three per row, at least and at most
+SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it
 TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
 TAG_LR_DECAY = 0.8  # and of each layer as a fraction of the layer above
 MANY_SENTENCES = 8_000  # above which 64 are in a step: a GPU is then faster
@@ -49,6 +52,15 @@ class DataSize:
         """rows: the number of texts, where several share a sequence; they are what counts as sequences then."""
         count = rows or len(lengths)
         return cls(count, float(np.sum(lengths)) / count, int(np.max(lengths)))
+
+
+@dataclass(frozen=True)
+class SimilarityTraining:
+    """How a network learns similarity: on how many pairs, how many of them per step, at which learning rate."""
+
+    pairs: int
+    per_step: int
+    lr: float
 
 
 def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
@@ -105,7 +117,7 @@ def probe_recipe(config: Config, rows: int) -> Recipe:
     Little data is read more often. Both were chosen by the study in benchmarks/defaults.md.
     """
     epochs = next((value for limit, value in PROBE_EPOCHS if rows <= limit), 2)
-    return Recipe(lr=FINE_TUNING * (768 / config.width) ** 0.75, epochs=epochs, batch_growth=1.0, min_texts=TEXTS)
+    return Recipe(lr=_fine_tuning_lr(config), epochs=epochs, batch_growth=1.0, min_texts=TEXTS)
 
 
 def default_head_init(classes: int, rows: int) -> str:
@@ -124,6 +136,26 @@ def default_head_init(classes: int, rows: int) -> str:
 def pair_recipe(rows: int) -> Recipe:
     """Text pairs are learned more slowly than single texts."""
     return Recipe(epochs=next((value for limit, value in PAIR_EPOCHS if rows <= limit), None))
+
+
+def similarity_recipe(config: Config, rows: int) -> Recipe:
+    """Text pairs after training on similarity, which leaves less to learn."""
+    if rows > SIMILARITY_ROWS:
+        return pair_recipe(rows)
+    return Recipe(epochs=5, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS)
+
+
+def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:
+    """How long a network learns similarity before it is trained on text pairs: longer on a GPU, where it takes seconds.
+
+    On a CPU, both together take about as long as training on the labels alone would, except with few rows.
+    """
+    lr = _fine_tuning_lr(config)
+    if gpu:
+        return SimilarityTraining(GPU_PAIRS, per_step=GPU_PAIRS // 500, lr=1.4 * lr)
+    low, high = CPU_PAIRS
+    pairs = min(max(3 * rows, low), high)
+    return SimilarityTraining(pairs, per_step=pairs // 200, lr=lr)
 
 
 def tag_recipe(config: Config, rows: int, *, joined: bool) -> Recipe:
@@ -176,6 +208,11 @@ def texts_per_step(sequences: int, config: Config, recipe: Recipe) -> int:
     if config.width > SMALL_WIDTH or recipe.lr is not None:
         return TEXTS
     return next((texts for limit, texts in MORE_TEXTS if sequences <= limit), MOST_TEXTS)
+
+
+def _fine_tuning_lr(config: Config) -> float:
+    """For 32 texts per step."""
+    return float(FINE_TUNING * (768 / config.width) ** 0.75)
 
 
 def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe, max_texts: int) -> int:

@@ -105,12 +105,15 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
             "the model is a sentence encoder, whose vectors a linear classifier separates well, and there are many "
         )
         return "probe", reason + f"classes or fewer than {FEW_ROWS} rows of each"
+    if inputs.model.head_init == "similarity":
+        reason = (
+            "the model is a sentence encoder: before it is trained on the labels, it learns to predict how similar "
+        )
+        return "similarity", reason + "its own vectors of two texts are"
     if not inputs.model.pretrained:
         return "random", "the network is trained from scratch"
     if not has_new_head(inputs.model.checkpoint):
         return "trained", "the model has a classification head for these labels, which is trained further"
-    if inputs.task.probe == "request":
-        return "random", "the vectors of sentence encoders describe single texts, not pairs"
     if inputs.model.checkpoint.pooling is not None:
         return "random", f"there are at least {FEW_ROWS} rows of each class, on average"
     return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"

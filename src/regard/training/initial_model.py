@@ -45,7 +45,7 @@ class InitialModel(NamedTuple):
     @property
     def probe(self) -> bool:
         """Whether the head will be a linear probe, with or without contrastive training before."""
-        return self.head_init != "random"
+        return self.head_init in ("probe", "contrastive")
 
 
 def initial_model(

@@ -93,7 +93,7 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     job = replace(
         job,
         identity=identity,
-        score_initial=inputs.initialize is not None,
+        score_initial=inputs.initialize is not None and inputs.model.head_init != "similarity",
         prefer_last=inputs.model.pretrained and decays,
     )
     if inputs.distillation is not None:

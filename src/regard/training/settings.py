@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_typ
 from regard.errors import InputError, did_you_mean, setting
 from regard.training.from_scratch.model_settings import ModelSettings, updated
 
+HeadInit = Literal["auto", "contrastive", "probe", "random", "similarity"]
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 FRACTION = "a fraction from 0 up to but not including 1"  # in messages
 # Settings by the range that they are checked for; None is always allowed.
@@ -147,8 +148,9 @@ class Settings:
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
-    # New classification head: random, a linear probe, or that after contrastive training; auto: by rows per class.
-    head_init: Literal["auto", "contrastive", "probe", "random"] = "auto"
+    # New classification head: random, a linear probe, that after contrastive training, or random after training on the
+    # similarity of pairs; auto: by task and rows per class.
+    head_init: HeadInit = "auto"
     # Vector that is classified: mean of all tokens or first token; auto: as the folder says for sentence-transformers.
     pooling: Literal["auto", "mean", "first"] = "auto"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
@@ -264,7 +266,7 @@ class FineTuneSettings(TypedDict, total=False):
     average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]
-    head_init: Literal["auto", "contrastive", "probe", "random"]
+    head_init: HeadInit
     pooling: Literal["auto", "mean", "first"]
     vocabularies: Literal["joint", "separate"]
     bpe_dropout: float

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from regard.baselines import BASELINES, Baseline
-from regard.baselines.fit import fit_baseline
 from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
 from regard.config import ModelConfig
@@ -23,7 +22,6 @@ from regard.device import pick_device
 from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
-from regard.tasks.classify import Classify
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
@@ -36,6 +34,7 @@ from regard.training.defaults import (
     pair_recipe,
     probe_recipe,
     resolve_settings,
+    similarity_recipe,
     static_recipe,
     tag_recipe,
 )
@@ -45,13 +44,12 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
-from regard.training.head_init.contrastive import train_contrastive
-from regard.training.head_init.linear_probe import start_from_probe
+from regard.training.head_init.initializer import progress_reporter, weight_initializer
 from regard.training.head_init.mean_weights import MeanWeights
 from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
-from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
@@ -128,7 +126,7 @@ def train(
         )
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
         first_seed = user_settings.seed if initial_seed is None else initial_seed
-        build = partial(build, report=_reporter(context), distillation=distillation, initial_seed=first_seed)
+        build = partial(build, report=progress_reporter(context), distillation=distillation, initial_seed=first_seed)
         inputs = _with_refit(build(records), records, build, mean, ranks=context.world.ranks)
         return run_pipeline(context, inputs, TrainResult)
 
@@ -240,7 +238,9 @@ def _training_inputs(
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
-        initialize=_initializer(task, examples, initial_seed, model, baseline),
+        initialize=weight_initializer(
+            task, data.train, examples, preprocessing, model=model, baseline=baseline, seed=initial_seed
+        ),
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
@@ -300,6 +300,8 @@ def _recipe(
         return static_recipe(rows)
     if model.probe:
         return probe_recipe(config, rows)
+    if model.head_init == "similarity":
+        return similarity_recipe(config, rows)
     if baseline is not None or (model.pretrained and task.probe == "request"):
         return pair_recipe(rows)
     tags = task.name == "tag" and model.pretrained and isinstance(config, ModelConfig)
@@ -403,37 +405,6 @@ def _source(
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples
-
-
-def _initializer(
-    task: Task, examples: Examples, seed: int, model: InitialModel, baseline: Baseline | None
-) -> Callable[[TrainingJob], None] | None:
-    """A function that sets weights of the network of a job from the data: a linear probe, or all of a baseline."""
-    if not model.probe and not (baseline is not None and baseline.fitted):
-        return None
-
-    def initialize(job: TrainingJob) -> None:
-        report = _reporter(job)
-        if not model.probe:
-            fit_baseline(job.network, task, examples, seed=seed, report=report)
-            return
-        assert isinstance(task, Classify)
-        if model.head_init == "contrastive":
-            train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
-        start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
-        start() if baseline is None else start(max_rows=len(examples), strength=None)
-
-    return initialize
-
-
-def _reporter(run: RunContext | TrainingJob) -> Report:
-    """Reports what is done before the first training step."""
-
-    def report(what: str, done: int, total: int) -> None:
-        if run.progress is not None and run.world.is_main_process:
-            run.progress(TrainingEvent("fit", done, total, {"what": what}))
-
-    return report
 
 
 def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> Task:

@@ -17,7 +17,7 @@ from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
-from regard.training.settings import Settings
+from regard.training.settings import HeadInit, Settings
 
 if TYPE_CHECKING:
     from regard.training.result import PretrainResult
@@ -91,7 +91,7 @@ class SettingsInHelp(Settings):
     rdrop: Annotated[float | None, Suppress] = None
     explainable: Annotated[bool, Suppress] = False
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
-    head_init: Annotated[Literal["auto", "contrastive", "probe", "random"], Suppress] = "auto"
+    head_init: Annotated[HeadInit, Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
     refit: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"

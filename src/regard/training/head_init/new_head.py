@@ -46,12 +46,16 @@ def choose_head_init(task: Task, checkpoint: Checkpoint, head_init: str, rows: i
             f"{setting('head_init', 'contrastive')} needs one label per text, since it makes the vectors of texts with "
             f"the same label similar. Use {setting('head_init', 'probe')}."
         )
+    if head_init == "similarity" and task.name != "pair":
+        raise InputError(
+            f"{setting('head_init', 'similarity')} is for text pairs, but the task is {task.name}. Leave it out."
+        )
     if head_init != "auto":
         return head_init
-    if not isinstance(task, Classify) or task.probe != "default":
+    if not isinstance(task, Classify) or checkpoint.pooling not in ("mean", "first") or not has_new_head(checkpoint):
         return "random"
-    if checkpoint.pooling not in ("mean", "first") or not has_new_head(checkpoint):
-        return "random"
+    if task.name == "pair":
+        return "similarity"
     return default_head_init(len(task.names), rows) if task.kind == "single" else "probe"
 
 

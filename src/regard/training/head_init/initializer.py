@@ -1,0 +1,79 @@
+"""Weights that depend on the data, set before the first training step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from regard.baselines import Baseline
+from regard.baselines.fit import fit_baseline
+from regard.baselines.ngram import Report
+from regard.data.batching.examples import Examples
+from regard.data.batching.preprocessing import Preprocessing
+from regard.data.records import PairRecord, Record
+from regard.tasks.classify import Classify
+from regard.tasks.task import Task
+from regard.training.defaults import similarity_training
+from regard.training.head_init.contrastive import train_contrastive
+from regard.training.head_init.linear_probe import start_from_probe
+from regard.training.head_init.similarity import train_similarity
+from regard.training.initial_model import InitialModel
+from regard.training.job import TrainingJob
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.run import RunContext
+
+
+def weight_initializer(
+    task: Task,
+    records: Sequence[Record],
+    examples: Examples,
+    preprocessing: Preprocessing,
+    *,
+    model: InitialModel,
+    baseline: Baseline | None,
+    seed: int,
+) -> Callable[[TrainingJob], None] | None:
+    """A function that sets weights of the network of a job; None if all weights are set already.
+
+    It fits a baseline, or a linear probe as the head, or lets the network learn similarity before pairs are classified.
+    """
+
+    def learn_similarity(job: TrainingJob) -> None:
+        pairs = [record for record in records if isinstance(record, PairRecord)]
+        gpu = next(job.network.parameters()).device.type == "cuda"
+        train_similarity(
+            job,
+            pairs,
+            preprocessing,
+            similarity_training(job.network.config, len(pairs), gpu=gpu),
+            pooling=model.checkpoint.pooling or "mean",
+            averaged=model.pooling == "mean",
+            seed=seed,
+            report=progress_reporter(job),
+        )
+
+    def fit_probe(job: TrainingJob) -> None:
+        assert isinstance(task, Classify)
+        report = progress_reporter(job)
+        if model.head_init == "contrastive":
+            train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
+        start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
+        start() if baseline is None else start(max_rows=len(examples), strength=None)
+
+    if model.head_init == "similarity":
+        return learn_similarity
+    if model.probe:
+        return fit_probe
+    if baseline is not None and baseline.fitted:
+        return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
+    return None
+
+
+def progress_reporter(run: RunContext | TrainingJob) -> Report:
+    """Reports what is done before the first training step."""
+
+    def report(what: str, done: int, total: int) -> None:
+        if run.progress is not None and run.world.is_main_process:
+            run.progress(TrainingEvent("fit", done, total, {"what": what}))
+
+    return report

@@ -1,0 +1,191 @@
+"""Training on similarity before text pairs are classified: a sentence encoder teaches itself to compare two texts.
+
+A sentence encoder gives each text a vector, and the cosine of two vectors says how similar their texts are. As a
+classifier of pairs it reads both texts in one sequence, which it was never trained to do. So it first learns to predict
+the cosine of its own vectors from both texts together. In plain terms, it works as follows:
+1. Compute the vector of every text.
+2. Make many pairs: each text with its own partner, with partners of other rows that are similar, and with random ones.
+3. Train the network, with a temporary head, to predict the cosine of each pair. No label is read.
+4. Replace the temporary head by a new one for the labels; ordinary training goes on from here.
+
+Trans-Encoder (Liu et al. 2022, https://arxiv.org/abs/2109.13059) trains sentence encoders to compare texts this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from regard.baselines.ngram import Report
+from regard.data.batching.examples import Examples
+from regard.data.batching.preprocessing import Preprocessing
+from regard.data.batching.sequences import token_batches
+from regard.data.records import ClassifyRecord, PairRecord
+from regard.model.heads import ClassifierHead
+from regard.model.kernels.dispatch import without_tiles
+from regard.model.linear import Linear
+from regard.model.network import Network
+from regard.model.transformer import Transformer
+from regard.tasks.classify import Classify
+from regard.tasks.pair import Pair
+from regard.text.flat_tokens import Ints
+from regard.training.defaults import SimilarityTraining
+from regard.training.engine.loop import Stopped, fit
+from regard.training.job import TrainingJob
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.plan import plan_job
+
+MAX_ROWS = 4096  # rows whose texts are used
+NEAR_FRACTION = 2 / 3  # of the added pairs; the others are random
+MAX_NEAR = 16  # the nearest partners of a text that pairs are made of
+BATCH_TOKENS = 8192  # for the vectors
+TASK = Pair(kind="number")
+Vectors = npt.NDArray[np.float32]
+
+
+def train_similarity(
+    job: TrainingJob,
+    records: Sequence[PairRecord],
+    preprocessing: Preprocessing,
+    training: SimilarityTraining,
+    *,
+    pooling: str,
+    averaged: bool,
+    seed: int,
+    report: Report,
+) -> None:
+    """Train the network of a job to predict how similar two texts are. Its head is not trained.
+
+    pooling: of the sentence encoder. averaged: the last layer is no part of it, but averages all tokens for the head
+    (see `regard.model.mean_layer`).
+    """
+    network = job.network
+    heads = {id(parameter) for parameter in network.heads.parameters()}
+    if all(id(parameter) in heads or not parameter.requires_grad for parameter in network.parameters()):
+        return  # a frozen encoder
+    rng = np.random.default_rng(seed)
+    if len(records) > MAX_ROWS:
+        records = [records[row] for row in rng.permutation(len(records))[:MAX_ROWS]]
+    texts = list(dict.fromkeys(text for record in records for text in (record.first, record.second)))
+    vectors = text_vectors(
+        network, texts, preprocessing, pooling=pooling, averaged=averaged, dtype=job.dtype, report=report
+    )
+    number = {text: row for row, text in enumerate(texts)}
+    first, second = (
+        np.array([number[text] for text in side])
+        for side in ([record.first for record in records], [record.second for record in records])
+    )
+    pairs = [
+        PairRecord(texts[one], texts[other], label=float(vectors[one] @ vectors[other]))
+        for one, other in make_pairs(vectors, first, second, training.pairs, rng)
+    ]
+    examples = TASK.examples(pairs, preprocessing, labeled=True)
+    with _temporary_head(network, seed):
+        _fit(job, examples, training, report)
+
+
+def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """(count, 2) numbers of texts: each row's own pair, then pairs of its first text with near and random partners."""
+    rows = len(first)
+    near = min(MAX_NEAR, rows)
+    nearest = np.empty((rows, near), np.int64)
+    for start in range(0, rows, 512):
+        like = vectors[first[start : start + 512]] @ vectors[second].T
+        nearest[start : start + 512] = second[np.argpartition(-like, near - 1, axis=1)[:, :near]]
+    own = np.stack((first, second), axis=1)
+    more = max(count - rows, 0)
+    row = np.concatenate([rng.permutation(rows) for _ in range(-(-more // rows))] or [np.empty(0, np.int64)])[:more]
+    is_near = rng.random(more) < NEAR_FRACTION
+    partner = np.where(is_near, nearest[row, rng.integers(near, size=more)], second[rng.integers(rows, size=more)])
+    pairs: Ints = np.concatenate((own, np.stack((first[row], partner), axis=1)))
+    return rng.permutation(pairs)[:count]
+
+
+@torch.no_grad()
+def text_vectors(
+    network: Network,
+    texts: Sequence[str],
+    preprocessing: Preprocessing,
+    *,
+    pooling: str,
+    averaged: bool,
+    dtype: torch.dtype = torch.float32,
+    report: Report | None = None,
+) -> Vectors:
+    """(T, D) the vectors of texts, of length 1: the mean of their hidden states, or that of the first token."""
+    assert isinstance(network, Transformer)
+    device = next(network.parameters()).device
+    examples = Classify().examples([ClassifyRecord(text) for text in texts], preprocessing, labeled=False)
+    owners = np.asarray(examples.owners)
+    sums = np.zeros((len(texts), network.config.width), np.float32)
+    was_training = network.training
+    network.eval()
+    done = 0
+    for rows in token_batches(examples.lengths.tolist(), BATCH_TOKENS):
+        batch = examples.take(np.array(rows, np.int64)).to(device).tokens
+        with without_tiles(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+            hidden_ND = network.read(batch, layers=network.reader.depth - averaged).float()
+        vectors_BD = batch.mean(hidden_ND) if pooling == "mean" else hidden_ND[batch.first()]
+        np.add.at(sums, owners[rows], vectors_BD.cpu().numpy())
+        done += len(rows)
+        if report is not None:
+            report("computing vectors", done, len(owners))
+    network.train(was_training)
+    unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(min=1e-12)
+    return unit
+
+
+@contextmanager
+def _temporary_head(network: Network, seed: int) -> Iterator[None]:
+    """Another output layer of the classification head, of one number; the own one is put back."""
+    head = network.heads["sequence"]
+    assert isinstance(head, ClassifierHead)
+    own = head.output
+    generator = torch.Generator().manual_seed(seed)
+    output = Linear(own.in_features, 1)
+    with torch.no_grad():
+        output.weight.normal_(0.0, 0.02, generator=generator)
+        output.bias.zero_()
+    head.output = output.to(own.weight)
+    try:
+        yield
+    finally:
+        head.output = own
+
+
+def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, report: Report) -> None:
+    """Train on the pairs once, on this process alone: all ranks do the same. Nothing is written."""
+    texts = min(training.per_step, len(examples))
+    settings = replace(
+        job.settings,
+        steps=None,
+        epochs=1.0,
+        lr=training.lr * texts**0.5 / training.per_step**0.5,
+        batch_tokens=max(int(texts * examples.lengths.mean()), int(examples.lengths.max())),
+        batch_size=None,
+        micro_batch_tokens=None,
+        schedule="linear",
+        warmup=0.1,
+        adam_beta2=0.999,
+        layerwise_lr_decay=1.0,
+        average=0.0,
+        rdrop=0.0,
+        compile="no",
+        fsdp=False,
+    )
+
+    def progress(event: TrainingEvent) -> None:
+        if event.kind == "log":
+            report("learning similarity", event.done, event.total or event.done)
+
+    similarity = plan_job(job.network, TASK, examples, settings, job.folder, progress=progress)
+    try:
+        fit(replace(similarity, writes_files=False))
+    except Stopped as stop:
+        words = "stopped while the network learned similarity, before its first step; nothing is saved yet."
+        raise Stopped(words, signal=stop.signal, advice="Start it again.") from None

@@ -1,0 +1,223 @@
+"""Training on similarity: its pairs, its vectors against those of `embed`, and a whole training that starts with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.training.head_init.test_new_head import as_sentence_encoder
+from tests.training.starting import start
+
+import regard
+from regard.checkpoint.reading import preprocessing_of
+from regard.data.records import PairRecord
+from regard.errors import InputError
+from regard.tasks.classify import LabelAnswer
+from regard.tasks.pair import Pair
+from regard.training.defaults import SimilarityTraining
+from regard.training.engine.loop import Stopped
+from regard.training.head_init import similarity
+from regard.training.head_init.similarity import make_pairs, text_vectors, train_similarity
+from regard.training.initial_model import InitialModel
+from regard.training.job import TrainingJob
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.plan import plan_job
+from regard.training.settings import Settings
+from regard.training.train import explain_defaults
+
+ROWS = [
+    {
+        "first": f"the day was {'good' if number % 3 else 'long'}",
+        "second": f"a {'good' if number % 2 else 'bad'} day {number}",
+        "label": "yes" if number % 2 else "no",
+    }
+    for number in range(40)
+]
+PAIR = Pair(names=("no", "yes"))
+
+
+def unit_vectors(count: int, width: int = 8) -> similarity.Vectors:
+    vectors = np.random.default_rng(0).normal(size=(count, width)).astype(np.float32)
+    unit: similarity.Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def test_every_row_gives_its_own_pair_and_as_many_others_as_any_other_row() -> None:
+    first, second = np.arange(30), np.arange(30, 60)
+    pairs = make_pairs(unit_vectors(60), first, second, 150, np.random.default_rng(0))
+    assert pairs.shape == (150, 2)
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) <= set(map(tuple, pairs.tolist()))
+    assert np.bincount(pairs[:, 0]).tolist() == [5] * 30
+    assert set(pairs[:, 1].tolist()) <= set(second.tolist())
+
+
+def test_most_added_pairs_are_near() -> None:
+    vectors, first, second = unit_vectors(400), np.arange(200), np.arange(200, 400)
+    pairs = make_pairs(vectors, first, second, 2200, np.random.default_rng(0))
+    like = vectors[first] @ vectors[second].T
+    ranks = (-like).argsort(1).argsort(1)
+    near = ranks[pairs[:, 0], pairs[:, 1] - 200] < similarity.MAX_NEAR
+    assert 0.6 < near.mean() < 0.75
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1, 5), (3, 2), (20, 20)])
+def test_few_rows_and_few_pairs(rows: int, count: int) -> None:
+    pairs = make_pairs(
+        unit_vectors(2 * rows), np.arange(rows), np.arange(rows, 2 * rows), count, np.random.default_rng(0)
+    )
+    assert pairs.shape == (count, 2)
+
+
+@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
+@pytest.mark.parametrize("classified", ["auto", "first"])
+def test_vectors_are_those_of_the_sentence_encoder(encoder_folder: Path, pooling: str, classified: str) -> None:
+    folder = as_sentence_encoder(encoder_folder, pooling)
+    texts = ["a good day", "the day", "a very long and bad day " * 60, "the day was long"]
+    model = start(PAIR, start=folder, pooling=classified)
+    assert model.head_init == "similarity"
+    vectors = text_vectors(
+        model.checkpoint.network,
+        texts,
+        preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0),
+        pooling=model.checkpoint.pooling or "",
+        averaged=model.pooling == "mean",
+    )
+    short = [0, 1, 3]  # of a long text, `embed` weighs the windows
+    expected = regard.load(folder, device="cpu").embed([texts[row] for row in short], normalize=True)
+    np.testing.assert_allclose(vectors[short], expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def untrained_job(folder: Path, out: Path, **changes: Any) -> tuple[InitialModel, TrainingJob, list[PairRecord]]:
+    """A job of pairs whose network is a sentence encoder."""
+    model = start(PAIR, start=as_sentence_encoder(folder, "mean_tokens"))
+    records = [PairRecord(row["first"], row["second"], label=row["label"]) for row in ROWS]
+    preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0)
+    examples = PAIR.examples(records, preprocessing, labeled=True)
+    settings = Settings(epochs=1.0, lr=1e-4, batch_tokens=200, schedule="linear", warmup=0.1, adam_beta2=0.999)
+    return model, plan_job(model.checkpoint.network, PAIR, examples, settings, out), records
+
+
+def learn(
+    model: InitialModel, job: TrainingJob, records: list[PairRecord], **options: Any
+) -> list[tuple[str, int, int]]:
+    reports: list[tuple[str, int, int]] = []
+    train_similarity(
+        job,
+        records,
+        preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0),
+        SimilarityTraining(pairs=400, per_step=16, lr=3e-3),
+        pooling="mean",
+        averaged=True,
+        seed=0,
+        report=lambda *words: reports.append(words),
+        **options,
+    )
+    return reports
+
+
+def test_the_network_learns_similarity_and_keeps_its_head(
+    encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, job, records = untrained_job(encoder_folder, tmp_path)
+    head = job.network.get_submodule("heads.sequence")
+    before = {name: weight.clone() for name, weight in head.state_dict().items()}
+    losses: list[float] = []
+    fit = similarity.fit
+
+    def recorded(job: TrainingJob) -> Any:
+        assert job.progress is not None
+        progress = job.progress
+
+        def listen(event: TrainingEvent) -> None:
+            losses.extend([event.values["loss"]] if event.kind == "log" else [])
+            progress(event)
+
+        return fit(replace(job, progress=listen))
+
+    monkeypatch.setattr(similarity, "fit", recorded)
+    reports = learn(model, job, records)
+    assert losses[-1] < 0.2 * losses[0]
+    assert {what for what, _, _ in reports} == {"computing vectors", "learning similarity"}
+    assert reports[-1][1] == reports[-1][2]
+    assert all(torch.equal(before[name], weight) for name, weight in head.state_dict().items())
+    assert not list(tmp_path.glob("metrics*"))
+
+
+def test_it_is_the_same_every_time(encoder_folder: Path, tmp_path: Path) -> None:
+    weights = []
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for path in encoder_folder.iterdir():
+            if path.is_file() and path.name != "modules.json":
+                (folder / path.name).write_bytes(path.read_bytes())
+        model, job, records = untrained_job(folder, tmp_path)
+        learn(model, job, records)
+        weights.append({name: weight.clone() for name, weight in job.network.state_dict().items()})
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+
+
+def test_a_frozen_network_is_left_as_it_is(encoder_folder: Path, tmp_path: Path) -> None:
+    model, job, records = untrained_job(encoder_folder, tmp_path)
+    job.network.requires_grad_(False)
+    assert learn(model, job, records) == []
+
+
+@pytest.fixture
+def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "regard.training.head_init.initializer.similarity_training", lambda *_, **__: SimilarityTraining(64, 8, 1e-4)
+    )
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_pairs_from_a_sentence_encoder_start_with_it(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
+    events: list[TrainingEvent] = []
+    result = regard.train(ROWS, out=tmp_path / "run", start=folder, progress=events.append, device="cpu")
+    whats = [event.values["what"] for event in events if event.kind == "fit"]
+    assert set(whats) == {"computing vectors", "learning similarity"}
+    assert result.steps > 0
+    answer = regard.load(tmp_path / "run", device="cpu").predict([("a good day", "a bad day")])[0]
+    assert isinstance(answer, LabelAnswer)
+    explained = {reason.name: reason for reason in explain_defaults(ROWS, start=folder)}
+    assert explained["head_init"].value == "similarity"
+    assert "sentence encoder" in explained["head_init"].reason
+    random = regard.train(ROWS, out=tmp_path / "random", start=folder, head_init="random", device="cpu")
+    assert random.steps > result.steps  # more epochs
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_a_run_that_is_stopped_meanwhile_begins_again(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
+
+    def stop(event: TrainingEvent) -> None:
+        if event.kind == "fit" and event.values["what"] == "learning similarity":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    settings: dict[str, Any] = {"start": folder, "log_every": 1, "epochs": 1, "device": "cpu"}
+    with pytest.raises(Stopped, match="stopped while the network learned similarity, before its first step"):
+        regard.train(ROWS, out=tmp_path / "cut", progress=stop, **settings)
+    regard.train(ROWS, out=tmp_path / "cut", resume=True, **settings)
+    regard.train(ROWS, out=tmp_path / "whole", **settings)
+    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
+
+
+def test_other_encoders_and_tasks_do_not_start_with_it(encoder_folder: Path) -> None:
+    assert start(PAIR, start=encoder_folder).head_init == "random"
+    with pytest.raises(InputError, match="head_init='similarity' is for text pairs, but the task is classify"):
+        start(start=encoder_folder, head_init="similarity")
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_it_is_possible_for_other_encoders_on_request(encoder_folder: Path, tmp_path: Path) -> None:
+    regard.train(ROWS, out=tmp_path / "run", start=encoder_folder, head_init="similarity", epochs=1, device="cpu")
+    assert json.loads((tmp_path / "run/run.json").read_text())["settings"]["head_init"] == "similarity"
