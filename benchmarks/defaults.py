@@ -4,8 +4,9 @@
     python benchmarks/defaults.py --out benchmarks/results/defaults.jsonl --table
 
 A job is a JSON object per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}.
-`per_class` instead of `rows` draws that many rows of each class. Every set has a fixed order: the first 1,000 rows (at
-most a quarter) are the test rows, training rows are drawn from the rest. No official test split is used.
+`per_class` instead of `rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32,
+"lr": 1e-4} changes how a network learns similarity before text pairs. Every set has a fixed order: the first 1,000
+rows (at most a quarter) are the test rows, training rows are drawn from the rest. No official test split is used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import gzip
 import json
 import lzma
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -29,8 +31,10 @@ from statistics import mean
 from typing import Any
 
 import regard
+from regard.training.defaults import SimilarityTraining
+from regard.training.head_init import initializer
 
-Rows = list[dict[str, str]]
+Rows = list[dict[str, Any]]
 TEST_ROWS = 1000
 
 
@@ -85,6 +89,8 @@ def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
     try:
         began = time.monotonic()
+        if "similarity" in job:
+            initializer.similarity_training = lambda *_, **__: SimilarityTraining(**job["similarity"])
         regard.train(train, out=folder / "run", start=start, seed=job["draw"], **job["settings"])
         seconds = time.monotonic() - began
         scores = regard.evaluate(folder / "run", test).scores
@@ -123,7 +129,7 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def shuffled(rows: Iterator[dict[str, str]], limit: int | None = None) -> Rows:
+def shuffled(rows: Iterator[dict[str, Any]], limit: int | None = None) -> Rows:
     made = list(rows)
     random.Random(1).shuffle(made)
     return made[:limit]
@@ -203,6 +209,58 @@ def news(data: Path) -> Rows:
     return shuffled({"text": row["text"], "label": f"topic {row['label']}"} for row in rows)
 
 
+def likeness(data: Path) -> Rows:
+    """How similar two sentences are, as a number."""
+    rows = tsv(data / "glue/STS-B/train.tsv.gz")
+    return shuffled({"first": row[7], "second": row[8], "label": float(row[9])} for row in rows)
+
+
+def answers(data: Path, *, articles: int = 220, count: int = 6500) -> Rows:
+    """A question and a sentence of its paragraph: does the sentence hold the answer?"""
+    with gzip.open(data / "squad/train-v1.1.json.gz", "rt", encoding="utf-8") as file:
+        chosen = json.load(file)["data"]
+    rng = random.Random(5)
+    rng.shuffle(chosen)
+    rows = []
+    for paragraph in (paragraph for article in chosen[:articles] for paragraph in article["paragraphs"]):
+        text = paragraph["context"]
+        places = [match.span() for match in re.finditer(r"[^.!?]+[.!?]*\s*", text) if len(match.group()) > 25]
+        question = rng.choice(paragraph["qas"])
+        start = question["answers"][0]["answer_start"]
+        own = [place for place in places if place[0] <= start < place[1]]
+        others = [place for place in places if place not in own]
+        if own and len(places) > 2:
+            first, last = own[0] if (holds := rng.random() < 0.5) else rng.choice(others)
+            label = "is answer" if holds else "is other"
+            rows.append({"first": question["question"].strip(), "second": text[first:last].strip(), "label": label})
+    return shuffled(iter(rows), count)
+
+
+def following(data: Path, *, count: int = 5500, words: int = 25) -> Rows:
+    """Two passages of a novel: does the second follow the first?"""
+    with lzma.open(data / "corpus/novels.txt.xz", "rt", encoding="utf-8") as file:
+        novels = [document.split() for document in file.read().split("\n\n") if len(document) > 100_000]
+    rng = random.Random(5)
+    rows = []
+    for _ in range(count):
+        novel = rng.choice(novels)
+        first, other = (rng.randrange(1000, len(novel) - 1000) for _ in range(2))
+        second = first + words if (follows := rng.random() < 0.5) else other
+        texts = [" ".join(novel[start : start + words]) for start in (first, second)]
+        rows.append({"first": texts[0], "second": texts[1], "label": "is next" if follows else "is other"})
+    return shuffled(iter(rows))
+
+
+def same_sentiment(data: Path, *, count: int = 5500) -> Rows:
+    """Two phrases: do both have the same sentiment? Their similarity says little about it."""
+    phrases, rng = sentences(data), random.Random(5)
+    rows = []
+    for one, other in (rng.sample(phrases, 2) for _ in range(count)):
+        label = "is same" if one["label"] == other["label"] else "is other"
+        rows.append({"first": one["text"], "second": other["text"], "label": label})
+    return shuffled(iter(rows))
+
+
 SETS: dict[str, Callable[[Path], Rows]] = {
     "topics-20": lambda data: questions(data, topics=20, per_topic=300),
     "topics-77": lambda data: questions(data, topics=77, per_topic=150),
@@ -213,6 +271,10 @@ SETS: dict[str, Callable[[Path], Rows]] = {
     "cola": grammar,
     "rte": lambda data: pairs(data, "RTE", 1, 2, 3),
     "mrpc": lambda data: pairs(data, "MRPC", 3, 4, 0),
+    "stsb": likeness,
+    "qnli": answers,
+    "next": following,
+    "sentiment": same_sentiment,
 }
 
 

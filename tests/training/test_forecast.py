@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -51,3 +52,15 @@ def test_every_task() -> None:
     assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS) is None
     for task in ("pair", "tag", "answer", "text"):
         assert estimate_training("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0
+
+
+def test_pairs_of_a_sentence_encoder_take_the_time_to_learn_similarity() -> None:
+    plain = from_preset("bert-base-uncased", weights=False)
+    encoder = replace(plain, pooling="mean")
+    before, after = (
+        estimate_training("base", checkpoint, SPEED, "pair", 100, LENGTHS, pretrained=True)
+        for checkpoint in (plain, encoder)
+    )
+    work = 6 * 85e6 * 2000 * 30 / 1e11  # operations a weight and token, weights, pairs, tokens
+    assert after.epochs < before.epochs
+    assert work < after.seconds - before.seconds * after.epochs / before.epochs < 2.5 * work

@@ -15,6 +15,7 @@ from regard.data.batching.windows import Window
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
 from regard.text.flat_tokens import FlatTokens
+from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Pair(Classify):
     def sequences(self, records: Sequence[Record], preprocessing: Preprocessing) -> Sequences:
         frame, limit = Frame.of(preprocessing.tokenizer), preprocessing.max_tokens
         pairs = [record for record in records if isinstance(record, PairRecord)]
-        first = preprocessing.tokenizer.flat_batch([pair.first for pair in pairs])
-        second = preprocessing.tokenizer.flat_batch([pair.second for pair in pairs])
+        first, second = (
+            distinct_tokens(preprocessing.tokenizer, texts)
+            for texts in ([pair.first for pair in pairs], [pair.second for pair in pairs])
+        )
         long = first.lengths[:0]
         if limit is not None:
             long = np.flatnonzero(first.lengths + second.lengths + frame.pair_special_count > limit)
@@ -58,3 +61,10 @@ class Pair(Classify):
         texts = (range(int(tokens.lengths[row])) for tokens in (first, second))
         cuts = pair_windows(frame, *texts, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap)
         return [(cut.parts[0].window, cut.parts[1].window) for cut in cuts]
+
+
+def distinct_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> FlatTokens:
+    """The tokens of each text; equal texts, of which pairs have many, are tokenized once."""
+    number = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+    tokens = tokenizer.flat_batch(list(number))
+    return tokens if len(number) == len(texts) else tokens.take(np.array([number[text] for text in texts], np.int64))

@@ -27,7 +27,8 @@ MANY_ROWS = 300  # if there are more rows than this
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 GPU_PAIRS = 32_000  # that similarity is learned from on a GPU,
 CPU_PAIRS = (2_000, 6_000)  # on a CPU three per row, at least and at most
-SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it
+SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
+FEW_PAIRS = 500  # and still fewer up to this number
 TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
 TAG_LR_DECAY = 0.8  # and of each layer as a fraction of the layer above
 MANY_SENTENCES = 8_000  # above which 64 are in a step: a GPU is then faster
@@ -142,7 +143,8 @@ def similarity_recipe(config: Config, rows: int) -> Recipe:
     """Text pairs after training on similarity, which leaves less to learn."""
     if rows > SIMILARITY_ROWS:
         return pair_recipe(rows)
-    return Recipe(epochs=5, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS)
+    epochs = 4 if rows <= FEW_PAIRS else 5
+    return Recipe(epochs=epochs, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS)
 
 
 def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:

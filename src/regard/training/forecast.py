@@ -23,7 +23,13 @@ from regard.errors import RegardError, pluralize
 from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
-from regard.training.defaults import DataSize, probe_recipe, resolve_settings
+from regard.training.defaults import (
+    DataSize,
+    probe_recipe,
+    resolve_settings,
+    similarity_recipe,
+    similarity_training,
+)
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.load_data import default_dev_fraction
 from regard.training.settings import Settings
@@ -86,6 +92,10 @@ def estimate_training(
     copies = 2 if settings.rdrop else 1
     passes = epochs * (copies + default_dev_fraction(rows) * FORWARD_FRACTION)
     seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
+    if _learns_similarity(task, checkpoint, pretrained=pretrained):
+        before = similarity_training(config, size.sequences, gpu=speed.gpu)
+        seconds += 6.0 * compute_parameters * before.pairs * size.mean / speed.operations
+        seconds += before.pairs / before.per_step * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
     return TrainingEstimate(
@@ -109,7 +119,14 @@ def _chosen(task: str, size: DataSize, checkpoint: Checkpoint, *, pretrained: bo
     recipe = task_class(task).recipe(None if pretrained else config, size.sequences, gpu=gpu)
     if pretrained and task_class(task).probe == "default" and checkpoint.pooling is not None:
         recipe = probe_recipe(config, size.sequences)
+    if _learns_similarity(task, checkpoint, pretrained=pretrained):
+        recipe = similarity_recipe(config, size.sequences)
     return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)
+
+
+def _learns_similarity(task: str, checkpoint: Checkpoint, *, pretrained: bool) -> bool:
+    """Whether a sentence encoder learns similarity before it is trained on text pairs."""
+    return task == "pair" and pretrained and checkpoint.pooling in ("mean", "first")
 
 
 def measure_speed(config: Config, lengths: LengthStatistics, device: torch.device) -> MachineSpeed:

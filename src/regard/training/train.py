@@ -238,9 +238,7 @@ def _training_inputs(
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
-        initialize=weight_initializer(
-            task, data.train, examples, preprocessing, model=model, baseline=baseline, seed=initial_seed
-        ),
+        initialize=weight_initializer(task, data.train, examples, preprocessing, model, baseline, initial_seed),
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,

@@ -22,6 +22,7 @@ from regard.errors import InputError
 from regard.tasks.classify import LabelAnswer
 from regard.tasks.pair import Pair
 from regard.training.defaults import SimilarityTraining
+from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.head_init import similarity
 from regard.training.head_init.similarity import make_pairs, text_vectors, train_similarity
@@ -130,7 +131,7 @@ def test_the_network_learns_similarity_and_keeps_its_head(
     head = job.network.get_submodule("heads.sequence")
     before = {name: weight.clone() for name, weight in head.state_dict().items()}
     losses: list[float] = []
-    fit = similarity.fit
+    fit = loop.fit
 
     def recorded(job: TrainingJob) -> Any:
         assert job.progress is not None

@@ -28,7 +28,6 @@ def weight_initializer(
     records: Sequence[Record],
     examples: Examples,
     preprocessing: Preprocessing,
-    *,
     model: InitialModel,
     baseline: Baseline | None,
     seed: int,
