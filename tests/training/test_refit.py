@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
+from tests.sentence_encoder import write_sentence_encoder
 from tests.training.helpers import stop_at
 
 import regard
-from regard.checkpoint.source import from_preset
-from regard.checkpoint.write_folder import write_folder
 from regard.errors import InputError
-from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
 
@@ -29,21 +27,7 @@ ROWS = [
 @pytest.fixture
 def encoder(tmp_path: Path) -> Path:
     """A tiny sentence encoder."""
-    folder = tmp_path / "encoder"
-    words = train_tokenizer_from_texts([row["text"] for row in ROWS], kind="wordpiece", size=50)
-    write_folder(folder, from_preset("tiny-bert", heads={}, seed=5, vocabulary=words.size))
-    words.save(folder)
-    config = json.loads((folder / "config.json").read_text())
-    config.pop("regard", None)  # marks weights that were never trained
-    (folder / "config.json").write_text(json.dumps(config))
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
-    return folder
+    return write_sentence_encoder(tmp_path / "encoder", [row["text"] for row in ROWS])
 
 
 @pytest.fixture

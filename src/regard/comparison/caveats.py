@@ -59,7 +59,7 @@ def shortened_notes(root: Path, jobs: Iterable[Job]) -> Iterator[str]:
     """One note for each model whose training had to be shortened to fit into the time."""
     for job in jobs:
         shortened = read_shortened(JobFolder(root, job).model)
-        if shortened is None or job.fraction < 1:
+        if shortened is None or shortened.steps is None or job.fraction < 1:
             continue
         planned = "" if shortened.planned is None else f" of {shortened.planned:,}"
         yield (

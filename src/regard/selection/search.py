@@ -19,7 +19,7 @@ from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
 from regard.comparison.trainings.compared_data import ComparedData, load_compared_data
 from regard.comparison.trainings.jobs import answer_function, on_test_progress
-from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, parse_duration, with_steps
+from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, SlowSimilarity, parse_duration, with_steps
 from regard.display import html_summary
 from regard.errors import InputError, MissingExtra, setting
 from regard.metrics.confidence import Score, scores_in_words
@@ -313,9 +313,14 @@ class _Search:
 
         shorten: raise OverBudget instead if this is false.
         """
+        started = clock.monotonic()
         guard = BudgetGuard(seconds, training)
         try:
             return train(data, out=out, overwrite=overwrite, progress=guard, **self.model, **options), None
+        except SlowSimilarity:
+            left = max(started + seconds - clock.monotonic(), 1.0)
+            random = {**options, "head_init": "random"}
+            return self._train_within(left, data, out, random, training, overwrite=True, shorten=shorten)
         except OverBudget as over:
             if not shorten:
                 raise

@@ -19,7 +19,7 @@ from regard.baselines import BASELINES
 from regard.checkpoint.files import read_json
 from regard.checkpoint.manifest import RUN
 from regard.comparison.state import open_folder
-from regard.comparison.trainings.time_budget import parse_duration, train_within, with_steps
+from regard.comparison.trainings.time_budget import parse_duration, read_shortened, train_within
 from regard.display import html_summary
 from regard.errors import InputError, setting
 from regard.metrics.confidence import Score, scores_in_words
@@ -239,9 +239,9 @@ class _SeedRuns:
         options = {**self.settings, "seed": seed, "refit": "no", "initial_seed": self.seed}
         if not data.dev:
             options["dev_fraction"] = 0.0
-        shortened = self.work / "seed-0.steps.json"
-        if not first and shortened.exists():
-            options = with_steps(options, int(read_json(self.work, shortened.name)["steps"]))
+        shortened = None if first else read_shortened(self.work / "seed-0")
+        if shortened is not None:
+            options = shortened.applied(options)
         limit = left / (1 + RESERVE) if first else None
         return train_within(limit, folder, data, **self.model, settings=options, training=self.training)
 

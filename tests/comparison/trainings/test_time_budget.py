@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.sentence_encoder import write_sentence_encoder
 
 from regard.comparison.trainings import time_budget
 from regard.comparison.trainings.compared_data import load_compared_data
-from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, parse_duration, train_within
+from regard.comparison.trainings.time_budget import (
+    BudgetGuard,
+    OverBudget,
+    SlowSimilarity,
+    parse_duration,
+    read_shortened,
+    train_within,
+)
 from regard.errors import InputError
+from regard.training.head_init.similarity import LEARNING
 from regard.training.output.metrics_log import TrainingEvent
 
 
@@ -55,3 +65,45 @@ def test_a_shortened_training_is_resumed_with_as_many_steps(
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf-8"))
     assert run["settings"]["steps"] == 3
     train_within(1.0, tmp_path / "model", data, **options)  # type: ignore[arg-type]
+
+
+def test_similarity_may_take_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 2.0, 12.0, 13.0, 15.0])
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
+    guard = BudgetGuard(50.0, None)
+    learning = {"what": LEARNING}
+    guard(TrainingEvent("fit", 500, 500, {"what": "computing vectors"}))
+    guard(TrainingEvent("fit", 10, 30, learning))
+    guard(TrainingEvent("fit", 20, 30, learning))  # 22 s in all
+    guard(TrainingEvent("log", 10, 100))
+    guard(TrainingEvent("log", 20, 100))  # 31 s in all
+    clock = iter([0.0, 2.0, 12.0])
+    slow = BudgetGuard(40.0, None)
+    slow(TrainingEvent("fit", 10, 30, learning))
+    with pytest.raises(SlowSimilarity):
+        slow(TrainingEvent("fit", 20, 30, learning))
+
+
+def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"first": f"cold water {n}", "second": f"{'warm' if n % 2 else 'cold'} {n}", "label": "ab"[n % 2]}
+        for n in range(40)
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    data = load_compared_data(path).labeled
+    texts = [f"{row['first']} {row['second']}" for row in rows]
+    encoder = write_sentence_encoder(tmp_path / "encoder", texts)
+    monkeypatch.setattr(time_budget, "SIMILARITY", 0.0)
+    options: dict[str, Any] = {"preset": None, "start": str(encoder), "training": None, "settings": {"log_every": 1}}
+    train_within(600.0, tmp_path / "model", data, **options)
+    run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf-8"))
+    assert run["settings"]["head_init"] == "random"
+    shortened = read_shortened(tmp_path / "model")
+    assert shortened is not None
+    assert (shortened.steps, shortened.similarity) == (None, False)
+    before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
+    train_within(600.0, tmp_path / "model", data, **options)  # it had ended
+    assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before

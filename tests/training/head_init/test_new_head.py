@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.sentence_encoder import as_sentence_encoder
 from tests.training.starting import CLASSIFY, start
 
 from regard.checkpoint.source import from_preset
@@ -18,18 +18,6 @@ from regard.tasks.classify import Classify
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
 from regard.text.tokenizer import Tokenizer
-
-
-def as_sentence_encoder(folder: Path, pooling: str) -> Path:
-    """The folder with the files in which sentence-transformers stores its pooling."""
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling/config.json").write_text(json.dumps({f"pooling_mode_{pooling}": True}))
-    return folder
 
 
 @pytest.mark.parametrize(

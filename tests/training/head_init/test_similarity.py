@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.training.head_init.test_new_head import as_sentence_encoder
+from tests.sentence_encoder import as_sentence_encoder
 from tests.training.starting import start
 
 import regard

@@ -6,12 +6,14 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard.data.atomic import atomic_text_file
 from regard.errors import FolderError, InputError, setting
+from regard.training.head_init.similarity import LEARNING
 from regard.training.load_data import LabeledData
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.train import train
@@ -19,6 +21,7 @@ from regard.training.train import train
 UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 TOLERANCE = 1.1  # of the budget, before a training is shortened
 SAFETY = 0.9  # part of the budget that a shortened training is planned for
+SIMILARITY = 0.5  # part of the budget that similarity may be learned for, before the training on the labels
 
 
 def parse_duration(value: str | float | None) -> float | None:
@@ -39,13 +42,23 @@ class OverBudget(Exception):
         self.steps, self.planned = steps, planned
 
 
+class SlowSimilarity(Exception):
+    """A training that would learn similarity for most of its budget, before the first step on the labels."""
+
+
 @dataclass(frozen=True)
 class ShortenedTraining:
-    """How many steps of a training fit into its time budget."""
+    """How many steps of a training fit into its time budget, and whether it does not learn similarity first."""
 
-    steps: int
+    steps: int | None  # None if all fit
     planned: int | None  # None in the files of older comparisons
     seconds: float  # the budget
+    similarity: bool = True
+
+    def applied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of the shortened training."""
+        changed = dict(settings) if self.steps is None else with_steps(settings, self.steps)
+        return changed if self.similarity else {**changed, "head_init": "random"}
 
 
 class BudgetGuard:
@@ -53,22 +66,25 @@ class BudgetGuard:
 
     def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
         self.seconds, self.forward = seconds, forward
-        self.first: tuple[int, float] | None = None
+        self.first: tuple[str, int, float] | None = None  # kind, step and time of the first event of its kind
         self.started = time.monotonic()
 
     def __call__(self, event: TrainingEvent) -> None:
         if self.forward is not None:
             self.forward(event)
-        if event.kind != "log":
+        learns_similarity = event.kind == "fit" and event.values.get("what") == LEARNING
+        if event.kind != "log" and not learns_similarity:
             return
         now = time.monotonic()
-        if self.first is None:
-            self.first = event.step, now
+        if self.first is None or self.first[0] != event.kind:
+            self.first = event.kind, event.step, now
             return
-        step, at = self.first
+        _, step, at = self.first
         per_step = (now - at) / max(event.step - step, 1)
         expected = (at - self.started) + per_step * (event.steps - step)
-        if expected > TOLERANCE * self.seconds:
+        if learns_similarity and expected > SIMILARITY * self.seconds:
+            raise SlowSimilarity
+        if not learns_similarity and expected > TOLERANCE * self.seconds:
             steps = int((SAFETY * self.seconds - (at - self.started)) / per_step) + step
             raise OverBudget(max(1, steps), event.steps)
 
@@ -88,17 +104,27 @@ def train_within(
     The number of steps of a shortened training is kept in a file, so that a resumed one has the same.
     """
     shortened = read_shortened(folder)
-    options = dict(settings) if shortened is None else with_steps(settings, shortened.steps)
-    guard = training
-    if seconds is not None and shortened is None:
-        guard = BudgetGuard(seconds, training)
-    try:
-        return _train(folder, data, preset, start, options, guard, again=folder.exists())
-    except OverBudget as over:
+    options = dict(settings) if shortened is None else shortened.applied(settings)
+    train_to_folder = partial(_train, folder, data, preset, start)
+    if seconds is None or (shortened is not None and shortened.steps is not None):
+        return train_to_folder(options, training, again=folder.exists())
+    deadline = time.monotonic() + seconds
+    again = folder.exists()
+    while True:
+        left = max(deadline - time.monotonic(), 1.0)
+        try:
+            return train_to_folder(options, BudgetGuard(left, training), again=again)
+        except SlowSimilarity:
+            shortened = ShortenedTraining(None, None, seconds, similarity=False)
+        except OverBudget as over:
+            similarity = shortened is None or shortened.similarity
+            shortened = ShortenedTraining(over.steps, over.planned, seconds, similarity)
         with atomic_text_file(_limit_file(folder)) as file:
-            file.write(json.dumps({"steps": over.steps, "planned": over.planned, "seconds": seconds}) + "\n")
-        options = with_steps(options, over.steps)
-        return train(data, preset=preset, start=start, out=folder, overwrite=True, progress=training, **options).seconds
+            file.write(json.dumps(asdict(shortened)) + "\n")
+        options, again = shortened.applied(settings), True
+        if shortened.steps is not None:
+            shared: dict[str, Any] = {"preset": preset, "start": start, "out": folder, "progress": training}
+            return train(data, overwrite=True, **shared, **options).seconds
 
 
 def read_shortened(folder: Path) -> ShortenedTraining | None:
@@ -107,7 +133,8 @@ def read_shortened(folder: Path) -> ShortenedTraining | None:
     if not file.exists():
         return None
     values = json.loads(file.read_text(encoding="utf-8"))
-    return ShortenedTraining(int(values["steps"]), values.get("planned"), float(values["seconds"]))
+    known: dict[str, Any] = {"steps": None, "planned": None, "similarity": True}  # files of older versions have fewer
+    return ShortenedTraining(**{**known, **values})
 
 
 def _limit_file(folder: Path) -> Path:

@@ -45,6 +45,7 @@ NEAR_FRACTION = 2 / 3  # of the added pairs; the others are random
 MAX_NEAR = 16  # the nearest partners of a text that pairs are made of
 BATCH_TOKENS = 8192  # for the vectors
 TASK = Pair(kind="number")
+LEARNING = "learning similarity"  # its name in progress events
 Vectors = npt.NDArray[np.float32]
 
 
@@ -181,7 +182,7 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, rep
 
     def progress(event: TrainingEvent) -> None:
         if event.kind == "log":
-            report("learning similarity", event.done, event.total or event.done)
+            report(LEARNING, event.done, event.total or event.done)
 
     similarity = plan_job(job.network, TASK, examples, settings, job.folder, progress=progress)
     try:
