@@ -79,3 +79,19 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
     task, result = small.learned(records, "pair", tmp_path, steps=60, batch_size=16)
     assert task.names == ("no", "yes")
     assert result.value >= 0.95
+
+
+def test_equal_texts_are_tokenized_once(small, pairs, monkeypatch):
+    repeated = [*pairs, *(replace(pair, second=pairs[0].second) for pair in pairs)]
+    task = Pair.from_records(repeated)
+    tokenized = []
+    flat_batch = type(small.tokenizer).flat_batch
+    monkeypatch.setattr(
+        type(small.tokenizer),
+        "flat_batch",
+        lambda self, texts, **options: tokenized.extend(texts) or flat_batch(self, texts, **options),
+    )
+    examples = task.examples(repeated, small.preprocessing(), labeled=True)
+    assert len(tokenized) == len({pair.first for pair in pairs}) + len({pair.second for pair in pairs})
+    for row, record in enumerate(repeated):
+        assert examples.take([row]).tokens.ids.tolist() == list(small.tokenizer.encode(record.first, record.second).ids)

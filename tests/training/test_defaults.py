@@ -21,6 +21,8 @@ from regard.training.defaults import (
     pair_recipe,
     probe_recipe,
     resolve_settings,
+    similarity_recipe,
+    similarity_training,
     tag_recipe,
 )
 from regard.training.engine.schedule import warmup_steps
@@ -175,6 +177,24 @@ def test_what_a_head_starts_from_depends_on_rows_per_class(classes: int, rows: i
 
 def test_pairs_are_read_more_often() -> None:
     assert [pair_recipe(rows).epochs for rows in (1_000, 5_000, 50_000)] == [8, 6, None]
+
+
+@pytest.mark.parametrize(
+    ("rows", "gpu", "pairs", "per_step"),
+    [(64, False, 1_600, 8), (1_000, False, 3_000, 15), (50_000, False, 6_000, 30), (64, True, 32_000, 64)],
+)
+def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pairs: int, per_step: int) -> None:
+    config = from_preset("bert-base-uncased", weights=False).config
+    training = similarity_training(config, rows, gpu=gpu)
+    assert (training.pairs, training.per_step) == (pairs, per_step)
+    assert training.lr == pytest.approx(8.4e-5 if gpu else 6e-5)
+
+
+def test_pairs_are_read_less_often_after_similarity() -> None:
+    config = from_preset("bert-base-uncased", weights=False).config
+    recipes = [similarity_recipe(config, rows) for rows in (500, 8_000, 8_001)]
+    assert [recipe.epochs for recipe in recipes] == [4, 5, None]
+    assert recipes[-1] == pair_recipe(8_001)
 
 
 def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:

@@ -30,6 +30,7 @@ from regard.progress import OnProgress, Progress
 from regard.selection.run_notes import add_to_run, final_begun, mark_final, write_pages
 from regard.selection.trials import FINAL, Trial, best_trial, nothing_searched
 from regard.tasks.inference import LossTotal, score_answers
+from regard.training.head_init.similarity import shared_similarity
 from regard.training.load_data import LabeledData, Where, fingerprint
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.result import TrainResult
@@ -112,7 +113,8 @@ def search_settings(
     rows = load_compared_data(data, test=test, dev=dev, task=task, seed=user_settings.seed, **(reading or {}))
     search = _Search.of(rows, folder, {"start": start, "preset": preset}, dict(settings), seed=user_settings.seed)
     search.open(overwrite=overwrite)
-    done = search.run(started + budget, trials, progress, training)
+    with shared_similarity():
+        done = search.run(started + budget, trials, progress, training)
     best = best_trial(done, higher=search.higher)
     seconds = max(started + budget - clock.monotonic(), best.seconds)
     result, meter = search.train_final(folder, best, training, seconds=seconds, overwrite=replaced)

@@ -27,6 +27,7 @@ from regard.progress import OnProgress, Progress
 from regard.selection.run_notes import add_to_run, final_begun, mark_final
 from regard.tasks import task_class
 from regard.training.head_init.mean_weights import MeanWeights
+from regard.training.head_init.similarity import shared_similarity
 from regard.training.load_data import LabeledData, Where, fingerprint, load_data
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.result import TrainResult
@@ -112,8 +113,9 @@ def train_seeds(
     model = {"start": None if start is None else str(start), "preset": preset}
     runs = _SeedRuns(records, work, model, dict(settings), user_settings.seed, started + budget, training)
     runs.open(overwrite=overwrite)
-    done = runs.train(seeds, progress)
-    result = runs.write(folder, done, progress, overwrite=replaced)
+    with shared_similarity():
+        done = runs.train(seeds, progress)
+        result = runs.write(folder, done, progress, overwrite=replaced)
     result = replace(result, seconds=round(clock.monotonic() - started, 3))
     names = ("metric", "seeds", "used", "seconds")
     add_to_run(folder, "seeds", {name: value for name, value in result.json().items() if name in names})

@@ -25,7 +25,7 @@ from regard.training.defaults import SimilarityTraining
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.head_init import similarity
-from regard.training.head_init.similarity import make_pairs, text_vectors, train_similarity
+from regard.training.head_init.similarity import make_pairs, shared_similarity, text_vectors, train_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
@@ -96,9 +96,9 @@ def test_vectors_are_those_of_the_sentence_encoder(encoder_folder: Path, pooling
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def untrained_job(folder: Path, out: Path, **changes: Any) -> tuple[InitialModel, TrainingJob, list[PairRecord]]:
+def untrained_job(folder: Path, out: Path) -> tuple[InitialModel, TrainingJob, list[PairRecord]]:
     """A job of pairs whose network is a sentence encoder."""
-    model = start(PAIR, start=as_sentence_encoder(folder, "mean_tokens"))
+    model = start(PAIR, start=folder)
     records = [PairRecord(row["first"], row["second"], label=row["label"]) for row in ROWS]
     preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0)
     examples = PAIR.examples(records, preprocessing, labeled=True)
@@ -107,19 +107,18 @@ def untrained_job(folder: Path, out: Path, **changes: Any) -> tuple[InitialModel
 
 
 def learn(
-    model: InitialModel, job: TrainingJob, records: list[PairRecord], **options: Any
+    model: InitialModel, job: TrainingJob, records: list[PairRecord], lr: float = 3e-3
 ) -> list[tuple[str, int, int]]:
     reports: list[tuple[str, int, int]] = []
     train_similarity(
         job,
         records,
         preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0),
-        SimilarityTraining(pairs=400, per_step=16, lr=3e-3),
+        SimilarityTraining(pairs=400, per_step=16, lr=lr),
         pooling="mean",
         averaged=True,
         seed=0,
         report=lambda *words: reports.append(words),
-        **options,
     )
     return reports
 
@@ -127,7 +126,7 @@ def learn(
 def test_the_network_learns_similarity_and_keeps_its_head(
     encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, job, records = untrained_job(encoder_folder, tmp_path)
+    model, job, records = untrained_job(as_sentence_encoder(encoder_folder, "mean_tokens"), tmp_path)
     head = job.network.get_submodule("heads.sequence")
     before = {name: weight.clone() for name, weight in head.state_dict().items()}
     losses: list[float] = []
@@ -153,21 +152,34 @@ def test_the_network_learns_similarity_and_keeps_its_head(
 
 
 def test_it_is_the_same_every_time(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
     weights = []
-    for number in range(2):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        for path in encoder_folder.iterdir():
-            if path.is_file() and path.name != "modules.json":
-                (folder / path.name).write_bytes(path.read_bytes())
+    for _ in range(2):
         model, job, records = untrained_job(folder, tmp_path)
         learn(model, job, records)
         weights.append({name: weight.clone() for name, weight in job.network.state_dict().items()})
     assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
 
 
+def test_trainings_of_one_block_learn_it_once(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
+    found = []
+    with shared_similarity():
+        for changed in ({}, {}, {"lr": 1e-3}):
+            model, job, records = untrained_job(folder, tmp_path)
+            reports = learn(model, job, records, **changed)
+            found.append((len(reports), {name: weight.clone() for name, weight in job.network.state_dict().items()}))
+    (first, weights), (second, same), (third, _) = found
+    assert first > 0
+    assert second == 0
+    assert third == first
+    assert all(torch.equal(weight, same[name]) for name, weight in weights.items())
+    model, job, records = untrained_job(folder, tmp_path)
+    assert len(learn(model, job, records)) == first
+
+
 def test_a_frozen_network_is_left_as_it_is(encoder_folder: Path, tmp_path: Path) -> None:
-    model, job, records = untrained_job(encoder_folder, tmp_path)
+    model, job, records = untrained_job(as_sentence_encoder(encoder_folder, "mean_tokens"), tmp_path)
     job.network.requires_grad_(False)
     assert learn(model, job, records) == []
 

@@ -13,13 +13,16 @@ Trans-Encoder (Liu et al. 2022, https://arxiv.org/abs/2109.13059) trains sentenc
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
@@ -47,6 +50,9 @@ BATCH_TOKENS = 8192  # for the vectors
 TASK = Pair(kind="number")
 LEARNING = "learning similarity"  # its name in progress events
 Vectors = npt.NDArray[np.float32]
+Weights = dict[str, Tensor]
+
+_shared: ContextVar[dict[str, Weights] | None] = ContextVar("shared", default=None)
 
 
 def train_similarity(
@@ -69,25 +75,53 @@ def train_similarity(
     heads = {id(parameter) for parameter in network.heads.parameters()}
     if all(id(parameter) in heads or not parameter.requires_grad for parameter in network.parameters()):
         return  # a frozen encoder
+    key = None if _shared.get() is None else _key(job, records, training, seed)
+    if not _take_shared(key, network):
+        examples = _examples(
+            job, records, preprocessing, training.pairs, pooling=pooling, averaged=averaged, seed=seed, report=report
+        )
+        with _temporary_head(network, seed):
+            _fit(job, examples, training, seed, report)
+        _share(key, network)
+
+
+@contextmanager
+def shared_similarity() -> Iterator[None]:
+    """In this block, trainings with the same texts, initial weights and settings learn similarity once."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def _examples(
+    job: TrainingJob,
+    records: Sequence[PairRecord],
+    preprocessing: Preprocessing,
+    count: int,
+    *,
+    pooling: str,
+    averaged: bool,
+    seed: int,
+    report: Report,
+) -> Examples:
+    """Pairs of the texts of the records, with the cosine of their vectors."""
     rng = np.random.default_rng(seed)
     if len(records) > MAX_ROWS:
         records = [records[row] for row in rng.permutation(len(records))[:MAX_ROWS]]
     texts = list(dict.fromkeys(text for record in records for text in (record.first, record.second)))
     vectors = text_vectors(
-        network, texts, preprocessing, pooling=pooling, averaged=averaged, dtype=job.dtype, report=report
+        job.network, texts, preprocessing, pooling=pooling, averaged=averaged, dtype=job.dtype, report=report
     )
     number = {text: row for row, text in enumerate(texts)}
-    first, second = (
-        np.array([number[text] for text in side])
-        for side in ([record.first for record in records], [record.second for record in records])
-    )
+    first = np.array([number[record.first] for record in records])
+    second = np.array([number[record.second] for record in records])
     pairs = [
         PairRecord(texts[one], texts[other], label=float(vectors[one] @ vectors[other]))
-        for one, other in make_pairs(vectors, first, second, training.pairs, rng)
+        for one, other in make_pairs(vectors, first, second, count, rng)
     ]
-    examples = TASK.examples(pairs, preprocessing, labeled=True)
-    with _temporary_head(network, seed):
-        _fit(job, examples, training, report)
+    return TASK.examples(pairs, preprocessing, labeled=True)
 
 
 def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.random.Generator) -> Ints:
@@ -159,7 +193,7 @@ def _temporary_head(network: Network, seed: int) -> Iterator[None]:
         head.output = own
 
 
-def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, report: Report) -> None:
+def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, seed: int, report: Report) -> None:
     """Train on the pairs once, on this process alone: all ranks do the same. Nothing is written."""
     texts = min(training.per_step, len(examples))
     settings = replace(
@@ -176,6 +210,7 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, rep
         layerwise_lr_decay=1.0,
         average=0.0,
         rdrop=0.0,
+        seed=seed,
         compile="no",
         fsdp=False,
     )
@@ -190,3 +225,34 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, rep
     except Stopped as stop:
         words = "stopped while the network learned similarity, before its first step; nothing is saved yet."
         raise Stopped(words, signal=stop.signal, advice="Start it again.") from None
+
+
+def _key(job: TrainingJob, records: Sequence[PairRecord], training: SimilarityTraining, seed: int) -> str:
+    """What decides the weights that are learned."""
+    digest = hashlib.sha256(repr((training, seed, job.dtype, job.settings.dropout, job.settings.weight_decay)).encode())
+    for record in records:
+        digest.update(repr((record.first, record.second)).encode())
+    for name, weight in _weights(job.network).items():
+        digest.update(name.encode())
+        digest.update(weight.detach().float().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _weights(network: Network) -> Weights:
+    """All weights but those of the head for the labels."""
+    return {name: weight for name, weight in network.state_dict().items() if not name.startswith("heads.sequence.")}
+
+
+def _take_shared(key: str | None, network: Network) -> bool:
+    """Set the weights that were learned before, if there are any; whether there are."""
+    weights = (_shared.get() or {}).get(key or "")
+    if weights is None:
+        return False
+    network.load_state_dict(weights, strict=False)
+    return True
+
+
+def _share(key: str | None, network: Network) -> None:
+    shared = _shared.get()
+    if shared is not None and key is not None:
+        shared[key] = {name: weight.detach().cpu().clone() for name, weight in _weights(network).items()}
