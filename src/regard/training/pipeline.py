@@ -51,6 +51,7 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         context.report(TrainingEvent("begin", 0, job.steps, values))
         if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
             inputs.initialize(job)
+            context.world.broadcast_weights(job.network)
         run = fit_and_score(context, inputs, job)
         if inputs.refit is not None:
             run = train_again(run, inputs.refit())

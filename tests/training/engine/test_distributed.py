@@ -28,6 +28,9 @@ world, device = join_process_group(cpu)
 numbers = torch.tensor([1.0, 10.0 * world.rank])
 world.all_reduce(numbers)
 world.barrier()
+layer = torch.nn.Linear(1, 1)
+torch.nn.init.constant_(layer.weight, 3.0 + world.rank)
+world.broadcast_weights(layer)
 values = {
     "rank": world.rank,
     "ranks": world.ranks,
@@ -35,6 +38,7 @@ values = {
     "sum": numbers.tolist(),
     "path": str(world.broadcast_path(Path(f"run{world.rank}"))),
     "any": [world.any_rank(world.rank == 1, device), world.any_rank(False, device)],
+    "weight": layer.weight.item(),
 }
 leave_process_group(world)
 values["initialized"] = torch.distributed.is_initialized()
@@ -93,6 +97,7 @@ def test_two_processes() -> None:
             "sum": [2.0, 10.0],
             "path": "run0",
             "any": [True, False],
+            "weight": 3.0,
             "initialized": False,
             "main": [rank == 0, rank == 0],
         }

@@ -57,6 +57,12 @@ class World:
         dist.broadcast_object_list(paths)
         return Path(paths[0])
 
+    def broadcast_weights(self, network: nn.Module) -> None:
+        """Give all ranks the weights of the main process: what each computes for itself may differ in the last bits."""
+        if self.ranks > 1:
+            for weight in network.state_dict().values():
+                dist.broadcast(weight, src=0)
+
     def any_rank(self, flag: bool, device: torch.device) -> bool:
         """Whether the flag is set on any rank; the same answer on all."""
         if self.ranks == 1:

@@ -37,7 +37,7 @@ from regard.model.transformer import Transformer
 from regard.tasks.classify import Classify
 from regard.tasks.pair import Pair
 from regard.text.flat_tokens import Ints
-from regard.training.defaults import SimilarityTraining
+from regard.training.defaults import LORA, SimilarityTraining
 from regard.training.engine.loop import Stopped, fit
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
@@ -200,7 +200,7 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, see
         job.settings,
         steps=None,
         epochs=1.0,
-        lr=training.lr * texts**0.5 / training.per_step**0.5,
+        lr=training.lr * (texts / training.per_step) ** 0.5 * (LORA if job.settings.lora.rank else 1),
         batch_tokens=max(int(texts * examples.lengths.mean()), int(examples.lengths.max())),
         batch_size=None,
         micro_batch_tokens=None,
