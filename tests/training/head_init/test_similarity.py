@@ -1,4 +1,4 @@
-"""Training on similarity: its pairs, its vectors against those of `embed`, and a whole training that starts with it."""
+"""Training on similarity: its pairs, and a whole training that starts with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from regard.training.defaults import SimilarityTraining
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.head_init import similarity
-from regard.training.head_init.similarity import make_pairs, shared_similarity, text_vectors, train_similarity
+from regard.training.head_init.sentence_encoder import SentenceEncoder, Vectors
+from regard.training.head_init.similarity import make_pairs, shared_similarity, train_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
@@ -44,9 +45,9 @@ ROWS = [
 PAIR = Pair(names=("no", "yes"))
 
 
-def unit_vectors(count: int, width: int = 8) -> similarity.Vectors:
+def unit_vectors(count: int, width: int = 8) -> Vectors:
     vectors = np.random.default_rng(0).normal(size=(count, width)).astype(np.float32)
-    unit: similarity.Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
 
 
@@ -76,26 +77,6 @@ def test_few_rows_and_few_pairs(rows: int, count: int) -> None:
     assert pairs.shape == (count, 2)
 
 
-@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
-@pytest.mark.parametrize("classified", ["auto", "first"])
-def test_vectors_are_those_of_the_sentence_encoder(encoder_folder: Path, pooling: str, classified: str) -> None:
-    folder = as_sentence_encoder(encoder_folder, pooling)
-    texts = ["a good day", "the day", "a very long and bad day " * 60, "the day was long"]
-    model = start(PAIR, start=folder, pooling=classified)
-    assert model.head_init == "similarity"
-    vectors = text_vectors(
-        model.checkpoint.network,
-        texts,
-        preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0),
-        pooling=model.checkpoint.pooling or "",
-        averaged=model.pooling == "mean",
-    )
-    short = [0, 1, 3]  # of a long text, `embed` weighs the windows
-    expected = regard.load(folder, device="cpu").embed([texts[row] for row in short], normalize=True)
-    np.testing.assert_allclose(vectors[short], expected, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
 def untrained_job(folder: Path, out: Path) -> tuple[InitialModel, TrainingJob, list[PairRecord]]:
     """A job of pairs whose network is a sentence encoder."""
     model = start(PAIR, start=folder)
@@ -110,13 +91,12 @@ def learn(
     model: InitialModel, job: TrainingJob, records: list[PairRecord], lr: float = 3e-3
 ) -> list[tuple[str, int, int]]:
     reports: list[tuple[str, int, int]] = []
+    preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0)
     train_similarity(
         job,
         records,
-        preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0),
+        SentenceEncoder(job.network, preprocessing, pooling="mean", averaged=True),
         SimilarityTraining(pairs=400, per_step=16, lr=lr),
-        pooling="mean",
-        averaged=True,
         seed=0,
         report=lambda *words: reports.append(words),
     )

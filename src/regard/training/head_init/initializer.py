@@ -16,6 +16,7 @@ from regard.tasks.task import Task
 from regard.training.defaults import similarity_training
 from regard.training.head_init.contrastive import train_contrastive
 from regard.training.head_init.linear_probe import start_from_probe
+from regard.training.head_init.sentence_encoder import SentenceEncoder
 from regard.training.head_init.similarity import train_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
@@ -40,16 +41,11 @@ def weight_initializer(
     def learn_similarity(job: TrainingJob) -> None:
         pairs = [record for record in records if isinstance(record, PairRecord)]
         gpu = next(job.network.parameters()).device.type == "cuda"
-        train_similarity(
-            job,
-            pairs,
-            preprocessing,
-            similarity_training(job.network.config, len(pairs), gpu=gpu),
-            pooling=model.checkpoint.pooling or "mean",
-            averaged=model.pooling == "mean",
-            seed=seed,
-            report=progress_reporter(job),
+        encoder = SentenceEncoder(
+            job.network, preprocessing, model.checkpoint.pooling or "mean", model.pooling == "mean", job.dtype
         )
+        training = similarity_training(job.network.config, len(pairs), gpu=gpu)
+        train_similarity(job, pairs, encoder, training, seed=seed, report=progress_reporter(job))
 
     def fit_probe(job: TrainingJob) -> None:
         assert isinstance(task, Classify)

@@ -20,25 +20,20 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
-from regard.data.batching.preprocessing import Preprocessing
-from regard.data.batching.sequences import token_batches
-from regard.data.records import ClassifyRecord, PairRecord
+from regard.data.records import PairRecord
 from regard.model.heads import ClassifierHead
-from regard.model.kernels.dispatch import without_tiles
 from regard.model.linear import Linear
 from regard.model.network import Network
-from regard.model.transformer import Transformer
-from regard.tasks.classify import Classify
 from regard.tasks.pair import Pair
 from regard.text.flat_tokens import Ints
 from regard.training.defaults import LORA, SimilarityTraining
 from regard.training.engine.loop import Stopped, fit
+from regard.training.head_init.sentence_encoder import SentenceEncoder, Vectors
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.plan import plan_job
@@ -46,10 +41,8 @@ from regard.training.plan import plan_job
 MAX_ROWS = 4096  # rows whose texts are used
 NEAR_FRACTION = 2 / 3  # of the added pairs; the others are random
 MAX_NEAR = 16  # the nearest partners of a text that pairs are made of
-BATCH_TOKENS = 8192  # for the vectors
 TASK = Pair(kind="number")
 LEARNING = "learning similarity"  # its name in progress events
-Vectors = npt.NDArray[np.float32]
 Weights = dict[str, Tensor]
 
 _shared: ContextVar[dict[str, Weights] | None] = ContextVar("shared", default=None)
@@ -58,28 +51,21 @@ _shared: ContextVar[dict[str, Weights] | None] = ContextVar("shared", default=No
 def train_similarity(
     job: TrainingJob,
     records: Sequence[PairRecord],
-    preprocessing: Preprocessing,
+    encoder: SentenceEncoder,
     training: SimilarityTraining,
     *,
-    pooling: str,
-    averaged: bool,
     seed: int,
     report: Report,
 ) -> None:
-    """Train the network of a job to predict how similar two texts are. Its head is not trained.
-
-    pooling: of the sentence encoder. averaged: the last layer is no part of it, but averages all tokens for the head
-    (see `regard.model.mean_layer`).
-    """
+    """Train the network of a job, which is that of the encoder, to predict similarity. Its head is not trained."""
     network = job.network
     heads = {id(parameter) for parameter in network.heads.parameters()}
     if all(id(parameter) in heads or not parameter.requires_grad for parameter in network.parameters()):
         return  # a frozen encoder
     key = None if _shared.get() is None else _key(job, records, training, seed)
     if not _take_shared(key, network):
-        examples = _examples(
-            job, records, preprocessing, training.pairs, pooling=pooling, averaged=averaged, seed=seed, report=report
-        )
+        pairs = similar_pairs(encoder, records, training.pairs, seed=seed, report=report)
+        examples = TASK.examples(pairs, encoder.preprocessing, labeled=True)
         with _temporary_head(network, seed):
             _fit(job, examples, training, seed, report)
         _share(key, network)
@@ -95,33 +81,25 @@ def shared_similarity() -> Iterator[None]:
         _shared.reset(token)
 
 
-def _examples(
-    job: TrainingJob,
-    records: Sequence[PairRecord],
-    preprocessing: Preprocessing,
-    count: int,
-    *,
-    pooling: str,
-    averaged: bool,
-    seed: int,
-    report: Report,
-) -> Examples:
-    """Pairs of the texts of the records, with the cosine of their vectors."""
+def similar_pairs(
+    encoder: SentenceEncoder, records: Sequence[PairRecord], count: int, *, seed: int, report: Report | None = None
+) -> list[PairRecord]:
+    """Pairs of the texts of the records; the label is the cosine of their vectors."""
     rng = np.random.default_rng(seed)
     if len(records) > MAX_ROWS:
         records = [records[row] for row in rng.permutation(len(records))[:MAX_ROWS]]
-    texts = list(dict.fromkeys(text for record in records for text in (record.first, record.second)))
-    vectors = text_vectors(
-        job.network, texts, preprocessing, pooling=pooling, averaged=averaged, dtype=job.dtype, report=report
-    )
-    number = {text: row for row, text in enumerate(texts)}
+    number: dict[str, int] = {}
+    for record in records:
+        number.setdefault(record.first, len(number))
+        number.setdefault(record.second, len(number))
+    texts = list(number)
+    vectors = encoder.vectors(texts, report=report)
     first = np.array([number[record.first] for record in records])
     second = np.array([number[record.second] for record in records])
-    pairs = [
+    return [
         PairRecord(texts[one], texts[other], label=float(vectors[one] @ vectors[other]))
         for one, other in make_pairs(vectors, first, second, count, rng)
     ]
-    return TASK.examples(pairs, preprocessing, labeled=True)
 
 
 def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.random.Generator) -> Ints:
@@ -139,40 +117,6 @@ def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.
     partner = np.where(is_near, nearest[row, rng.integers(near, size=more)], second[rng.integers(rows, size=more)])
     pairs: Ints = np.concatenate((own, np.stack((first[row], partner), axis=1)))
     return rng.permutation(pairs)[:count]
-
-
-@torch.no_grad()
-def text_vectors(
-    network: Network,
-    texts: Sequence[str],
-    preprocessing: Preprocessing,
-    *,
-    pooling: str,
-    averaged: bool,
-    dtype: torch.dtype = torch.float32,
-    report: Report | None = None,
-) -> Vectors:
-    """(T, D) the vectors of texts, of length 1: the mean of their hidden states, or that of the first token."""
-    assert isinstance(network, Transformer)
-    device = next(network.parameters()).device
-    examples = Classify().examples([ClassifyRecord(text) for text in texts], preprocessing, labeled=False)
-    owners = np.asarray(examples.owners)
-    sums = np.zeros((len(texts), network.config.width), np.float32)
-    was_training = network.training
-    network.eval()
-    done = 0
-    for rows in token_batches(examples.lengths.tolist(), BATCH_TOKENS):
-        batch = examples.take(np.array(rows, np.int64)).to(device).tokens
-        with without_tiles(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            hidden_ND = network.read(batch, layers=network.reader.depth - averaged).float()
-        vectors_BD = batch.mean(hidden_ND) if pooling == "mean" else hidden_ND[batch.first()]
-        np.add.at(sums, owners[rows], vectors_BD.cpu().numpy())
-        done += len(rows)
-        if report is not None:
-            report("computing vectors", done, len(owners))
-    network.train(was_training)
-    unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(min=1e-12)
-    return unit
 
 
 @contextmanager
