@@ -95,3 +95,26 @@ def test_a_bar_ends_with_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
         assert shown.bar.bar.tasks[0].completed == 1
         shown.on_step(Progress("models", 2, 3), "minilm")
         assert shown.bar is None
+
+
+def test_long_work_before_the_first_step_is_reported_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
+    progress = TrainingProgress()
+    for done in range(0, 110, 10):  # 100 seconds
+        progress(TrainingEvent("fit", done, 100, {"what": "learning similarity"}))
+        now[0] += 10
+    reported = capsys.readouterr().err.splitlines()
+    assert reported == [f"learning similarity: {left} left" for left in ("1:10", "0:40", "0:10")]
+
+
+def test_last_weights_that_are_kept_are_not_called_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TrainingProgress()
+    for step, value, more in ((6, 0.75, {}), (24, 0.7, {"keeps_last": True})):
+        scores = {"main": "accuracy", "scores": {"accuracy": value}, "dev_loss": 0.5, "best": True, **more}
+        progress(TrainingEvent("score", step, 24, scores))
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.endswith("the best so far")
+    assert last.endswith("as good as the best within the 95 % interval: the last weights are kept")

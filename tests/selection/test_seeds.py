@@ -56,6 +56,9 @@ def test_the_mean_of_seeds_is_one_model(rows: Rows, tmp_path: Path, monkeypatch:
     assert result.scores.keys() >= {"accuracy"}
     assert re.fullmatch(r"seed 1, (10:00|9:\d\d) left", messages[0])
     assert messages[1].startswith("seed 2 of 2")
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "The mean of 2 trainings of " in card
+    assert "fitted at once" not in card
     assert [message.split(",")[1].strip() for message in messages[2:]] == ["seed 1 of 2", "seed 2 of 2"]
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["seeds"]["used"] == [0, 1]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 BARS = "▁▂▃▄▅▆▇█"
+QUIET_SECONDS = 30  # without a terminal, long work before the first step is reported so often
 SHOWN = ("fit", "log", "test")  # events of a training that move the bar
 
 
@@ -33,6 +34,7 @@ class TrainingProgress:
         self.score = ""
         self.first: tuple[int, float] | None = None
         self.fitting = ""
+        self.printed = 0.0
         self.losses: list[float] = []
         self.scores: list[tuple[str, float]] = []
 
@@ -103,8 +105,12 @@ class TrainingProgress:
 
     def _fit(self, event: TrainingEvent, what: str, shown: str = "") -> None:
         """Work before the first training step, such as fitting a linear model, or after the last one."""
+        now = time.monotonic()
         if what != self.fitting or self.first is None:
-            self.fitting, self.first = what, (event.step, time.monotonic())
+            self.fitting, self.first, self.printed = what, (event.step, now), now
+        elif not sys.stderr.isatty() and now - self.printed >= QUIET_SECONDS:
+            self._print(f"{shown or what}: {self._left(event)}")
+            self.printed = now
         self._show(shown or what, event.step, event.steps, self._left(event))
         if event.step == event.steps:
             self.first = None
@@ -126,6 +132,8 @@ class TrainingProgress:
         value = event.values["scores"][main]
         self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
         best = ", the best so far" if event.values["best"] and event.steps else ""
+        if event.values.get("keeps_last"):
+            best = ", as good as the best within the 95 % interval: the last weights are kept"
         where = f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}"
         if event.step == 0:
             where = "linear probe, before the first step" if event.steps else "fitted"

@@ -30,6 +30,6 @@ def reading_hints(schema: Schema, labels: Collection[str], *, task: str | None, 
 
 SIMILARITY = "the labels of these pairs are numbers"
 EMBED = (
-    "If they say how similar the texts are, --task embed usually scores better: it compares the vectors of the "
-    "pretrained model, where a pair model has to learn the comparison from the rows."
+    "If they say how similar the texts are, --task embed usually scores better with few rows: the vectors of the "
+    "pretrained model are comparable already, while a pair model first has to learn to compare two texts."
 )

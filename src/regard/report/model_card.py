@@ -130,10 +130,14 @@ def _training(facts: RunFacts) -> list[str]:
     notes = facts.tuned_task.notes
     label_errors = " and likely label errors" if facts.tuned_task.has_labels() else ""
     if not done["steps"]:
+        how = f"A linear model was fitted at once, without training steps; seed {settings['seed']}."
+        if mean := run.get("mean_of"):
+            trainings = "One training" if mean["trainings"] == 1 else f"The mean of {mean['trainings']} trainings"
+            how = f"{trainings} of {mean['steps']:,} steps{_similarity(run)}, {mean['seconds']:.0f} s of steps in all."
         return [
             "## How it was trained",
             "",
-            f"A linear model was fitted at once, without training steps; seed {settings['seed']}.",
+            how,
             f"All settings are in `run.json`; `report.html` has the mistakes{label_errors}.",
             "",
         ]
@@ -141,7 +145,7 @@ def _training(facts: RunFacts) -> list[str]:
     return [
         "## How it was trained",
         "",
-        f"{size}; learning rate {settings['lr']:.2g},",
+        f"{size}{_similarity(run)}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
         "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has scores of",
         f"parts of the rows, and the mistakes{label_errors}.",
@@ -150,6 +154,11 @@ def _training(facts: RunFacts) -> list[str]:
         "![curves](curves.png)",
         "",
     ]
+
+
+def _similarity(run: Mapping[str, Any]) -> str:
+    similarity = run.get("similarity")
+    return f", after learning similarity from {similarity['pairs']:,} pairs" if similarity else ""
 
 
 def _opens(task: type[Task], family: Family) -> str:

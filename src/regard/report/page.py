@@ -79,9 +79,11 @@ def _tiles(facts: RunFacts) -> str:
     if facts.calibration is not None:
         tiles.append(tile(f"{facts.calibration.error:.3f}", "calibration error"))
     tiles.append(tile(_count(facts.parameters), "parameters"))
-    steps = run["done"]["steps"]
-    name = f"training, {pluralize(steps, 'step')}" if steps else "training"
-    tiles.append(tile(format_duration(run["done"]["seconds"]), name))
+    done = run.get("mean_of", run["done"])
+    name = f"training, {pluralize(done['steps'], 'step')}" if done["steps"] else "training"
+    if done.get("trainings", 1) > 1:
+        name = f"{done['trainings']} trainings of {pluralize(done['steps'], 'step')}"
+    tiles.append(tile(format_duration(done["seconds"]), name))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
@@ -263,6 +265,7 @@ def _data(facts: RunFacts) -> str:
         "validation rows": f"{data['dev_rows']:,}",
         "hash of the data": data["hash"],
         "started from": run["start"],
+        **({"similarity learned from": f"{run['similarity']['pairs']:,} pairs"} if "similarity" in run else {}),
         "hash of the tokenizer": ", ".join(run.get("tokenizer") or ()),
         "trained on": run["device"],
         "tokens": f"{run['done']['tokens']:,}",

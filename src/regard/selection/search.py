@@ -19,7 +19,15 @@ from regard.baselines import BASELINES
 from regard.comparison.state import open_folder
 from regard.comparison.trainings.compared_data import ComparedData, load_compared_data
 from regard.comparison.trainings.jobs import answer_function, on_test_progress
-from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget, SlowSimilarity, parse_duration, with_steps
+from regard.comparison.trainings.time_budget import (
+    BudgetGuard,
+    OverBudget,
+    ShortenedTraining,
+    SlowSimilarity,
+    parse_duration,
+    report_shortened,
+    with_steps,
+)
 from regard.display import html_summary
 from regard.errors import InputError, MissingExtra, setting
 from regard.metrics.confidence import Score, scores_in_words
@@ -321,11 +329,13 @@ class _Search:
             return train(data, out=out, overwrite=overwrite, progress=guard, **self.model, **options), None
         except SlowSimilarity:
             left = max(started + seconds - clock.monotonic(), 1.0)
+            report_shortened(training, ShortenedTraining(None, None, seconds, similarity=False))
             random = {**options, "head_init": "random"}
             return self._train_within(left, data, out, random, training, overwrite=True, shorten=shorten)
         except OverBudget as over:
             if not shorten:
                 raise
+            report_shortened(training, ShortenedTraining(over.steps, over.planned, seconds))
             fewer = with_steps(options, over.steps)
             return train(data, out=out, overwrite=True, progress=training, **self.model, **fewer), over
 

@@ -13,6 +13,7 @@ from regard.training.defaults import (
     FINE_TUNING,
     LITTLE_DATA,
     MIN_STEPS,
+    SIMILARITY_ROWS,
     TEXTS,
     resolve_settings,
     texts_per_step,
@@ -106,10 +107,8 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
         )
         return "probe", reason + f"classes or fewer than {FEW_ROWS} rows of each"
     if inputs.model.head_init == "similarity":
-        reason = (
-            "the model is a sentence encoder: before it is trained on the labels, it learns to predict how similar "
-        )
-        return "similarity", reason + "its own vectors of two texts are"
+        reason = "the model is a sentence encoder: it learns to predict how similar its own vectors of two texts are "
+        return "similarity", reason + "before it is trained on the labels; not if that takes half of --time"
     if not inputs.model.pretrained:
         return "random", "the network is trained from scratch"
     if not has_new_head(inputs.model.checkpoint):
@@ -129,6 +128,8 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         yield SettingReason("steps", str(user.steps), BY_USER)
     else:
         reason = f"{texts_read}: the fewer there are, the more often each is read"
+        if inputs.model.head_init == "similarity" and size.sequences <= SIMILARITY_ROWS:
+            reason = f"{texts_read}: few epochs, since the network has learned to compare texts before"
         yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
     texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)
     reason = f"about {texts:.0f} {'sentences' if joined else 'texts'} of {size.mean:.0f} tokens on average"

@@ -148,8 +148,8 @@ class Settings:
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
-    # New classification head: random, a linear probe, that after contrastive training, or random after training on the
-    # similarity of pairs; auto: by task and rows per class.
+    # Before the first step on the labels: set no weights (random head), fit a linear probe as the head, train the
+    # vectors and fit a probe (contrastive), or learn how similar pairs are (similarity); auto: by task and rows.
     head_init: HeadInit = "auto"
     # Vector that is classified: mean of all tokens or first token; auto: as the folder says for sentence-transformers.
     pooling: Literal["auto", "mean", "first"] = "auto"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -44,7 +44,7 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
-from regard.training.head_init.initializer import progress_reporter, weight_initializer
+from regard.training.head_init.initializer import planned_similarity, progress_reporter, weight_initializer
 from regard.training.head_init.mean_weights import MeanWeights
 from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
 from regard.training.job import BatchSource, TrainingJob
@@ -237,10 +237,10 @@ def _training_inputs(
         settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
-        describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
+        describe=lambda job: start_lines(data, user_settings, job, name, model),
         initialize=weight_initializer(task, data.train, examples, preprocessing, model, baseline, initial_seed),
         fitted=_is_fitted(model, baseline, user_settings),
-        details=lambda _: {} if baseline is None else {"preset": baseline.name},
+        details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
         distillation=distillation,
@@ -451,14 +451,28 @@ def _identity(
     }
 
 
+def _details(
+    data: LabeledData, settings: Settings, model: InitialModel, baseline: Baseline | None
+) -> Mapping[str, Any]:
+    """What run.json says of the start of the training."""
+    if baseline is not None:
+        return {"preset": baseline.name}
+    similarity = planned_similarity(model, len(data.train), pick_device(settings.device))
+    return {} if similarity is None else {"similarity": asdict(similarity)}
+
+
 def start_lines(
-    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, *, pretrained: bool
+    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, model: InitialModel
 ) -> list[str]:
     """What the data was recognized as, and which settings were chosen, in words."""
     lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
     lines += [f"hint: {hint}" for hint in data.hints]
     lines += job.task.notes
-    lines.append(model_line(job, start, pretrained=pretrained))
+    lines.append(model_line(job, start, pretrained=model.pretrained))
+    similarity = planned_similarity(model, len(data.train), next(job.network.parameters()).device)
+    if similarity is not None and job.steps:
+        first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
+        lines.append(f"similarity: {first}; --head-init random leaves this out")
     chosen = chosen_settings(user_settings, job.settings)
     if chosen and job.steps:
         lines.append(f"chosen: {', '.join(chosen)}: {pluralize(job.steps, 'step')}")

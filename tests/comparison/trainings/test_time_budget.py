@@ -97,10 +97,16 @@ def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
     texts = [f"{row['first']} {row['second']}" for row in rows]
     encoder = write_sentence_encoder(tmp_path / "encoder", texts)
     monkeypatch.setattr(time_budget, "SIMILARITY", 0.0)
-    options: dict[str, Any] = {"preset": None, "start": str(encoder), "training": None, "settings": {"log_every": 1}}
+    events: list[TrainingEvent] = []
+    options: dict[str, Any] = {"preset": None, "start": str(encoder), "settings": {"log_every": 1}}
+    options["training"] = events.append
     train_within(600.0, tmp_path / "model", data, **options)
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf-8"))
     assert run["settings"]["head_init"] == "random"
+    notes = [event.values["text"] for event in events if event.kind == "note"]
+    assert notes == [
+        "learning similarity would take more than half of 600 s, so it is left out; the training begins again"
+    ]
     shortened = read_shortened(tmp_path / "model")
     assert shortened is not None
     assert (shortened.steps, shortened.similarity) == (None, False)

@@ -40,10 +40,12 @@ def test_the_last_weights_are_kept_unless_significantly_worse(*, higher: bool, l
     result = SimpleNamespace(
         scores={"main": Score(last, last - 0.15, last + 0.15)}, main="main", value=last, loss=1.0, higher=higher
     )
-    better: Any = _Loop._better
-    assert better(loop, result) is kept
+    improves: Any = _Loop._improves
+    keeps_last: Any = _Loop._keeps_last
+    assert not improves(loop, result)
+    assert keeps_last(loop, result) is kept
     loop.at.step = 9  # before the end, only a better score counts
-    assert not better(loop, result)
+    assert not keeps_last(loop, result)
 
 
 def test_too_little_memory_is_met_with_smaller_parts(

@@ -21,6 +21,7 @@ from regard.data.records import PairRecord
 from regard.errors import InputError
 from regard.tasks.classify import LabelAnswer
 from regard.tasks.pair import Pair
+from regard.tasks.tag import Tag
 from regard.training.defaults import SimilarityTraining
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
@@ -178,6 +179,11 @@ def test_pairs_from_a_sentence_encoder_start_with_it(encoder_folder: Path, tmp_p
     result = regard.train(ROWS, out=tmp_path / "run", start=folder, progress=events.append, device="cpu")
     whats = [event.values["what"] for event in events if event.kind == "fit"]
     assert set(whats) == {"computing vectors", "learning similarity"}
+    (lines,) = (event.values["lines"] for event in events if event.kind == "begin")
+    assert any(line.startswith("similarity: first, the network learns how similar 64 pairs") for line in lines)
+    assert json.loads((tmp_path / "run/run.json").read_text())["similarity"]["pairs"] == 64
+    assert ", after learning similarity from 64 pairs;" in (tmp_path / "run/README.md").read_text()
+    assert "64 pairs" in (tmp_path / "run/report.html").read_text()
     assert result.steps > 0
     answer = regard.load(tmp_path / "run", device="cpu").predict([("a good day", "a bad day")])[0]
     assert isinstance(answer, LabelAnswer)
@@ -208,6 +214,10 @@ def test_other_encoders_and_tasks_do_not_start_with_it(encoder_folder: Path) -> 
     assert start(PAIR, start=encoder_folder).head_init == "random"
     with pytest.raises(InputError, match="head_init='similarity' is for text pairs, but the task is classify"):
         start(start=encoder_folder, head_init="similarity")
+    with pytest.raises(InputError, match="only pair takes it"):
+        start(Tag(names=("O", "B-a")), start=encoder_folder, head_init="similarity")
+    with pytest.raises(InputError, match="preset='tiny-bert' has random weights"):
+        start(PAIR, preset="tiny-bert", head_init="similarity")
 
 
 @pytest.mark.usefixtures("few_pairs")

@@ -119,12 +119,24 @@ def train_within(
         except OverBudget as over:
             similarity = shortened is None or shortened.similarity
             shortened = ShortenedTraining(over.steps, over.planned, seconds, similarity)
+        report_shortened(training, shortened)
         with atomic_text_file(_limit_file(folder)) as file:
             file.write(json.dumps(asdict(shortened)) + "\n")
         options, again = shortened.applied(settings), True
         if shortened.steps is not None:
             shared: dict[str, Any] = {"preset": preset, "start": start, "out": folder, "progress": training}
             return train(data, overwrite=True, **shared, **options).seconds
+
+
+def report_shortened(training: OnTrainingEvent | None, shortened: ShortenedTraining) -> None:
+    """Say what a training gives up, before it begins again."""
+    if training is None:
+        return
+    text = f"learning similarity would take more than half of {shortened.seconds:.0f} s, so it is left out"
+    if shortened.steps is not None:
+        planned = "" if shortened.planned is None else f" of {shortened.planned:,}"
+        text = f"only {shortened.steps:,}{planned} steps fit into {shortened.seconds:.0f} s"
+    training(TrainingEvent("note", 0, shortened.planned or 0, {"text": f"{text}; the training begins again"}))
 
 
 def read_shortened(folder: Path) -> ShortenedTraining | None:

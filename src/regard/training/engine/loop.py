@@ -285,7 +285,9 @@ class _Loop:
         network = self.job.network.eval()
         with self.average.swapped():
             result = self.job.score()
-            better = self._better(result)
+            improves = self._improves(result)
+            keeps_last = not improves and self._keeps_last(result)
+            better = improves or keeps_last
             if better:
                 self.best = _aside({name: tensor.detach() for name, tensor in weights_of(network).items()})
         network.train()
@@ -296,22 +298,27 @@ class _Loop:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
         scores = {name: score.value for name, score in result.scores.items()}
-        self._report("score", dev_loss=result.loss, main=result.main, best=better, scores=scores)
+        last = {"keeps_last": True} if keeps_last else {}
+        self._report("score", dev_loss=result.loss, main=result.main, best=better, scores=scores, **last)
 
-    def _better(self, result: ScoreResult) -> bool:
-        """Of equal scores the lower loss decides: BLEU may stay 0 for long, and so may accuracy.
+    def _improves(self, result: ScoreResult) -> bool:
+        """Of equal scores the lower loss decides: BLEU may stay 0 for long, and so may accuracy."""
+        if self.at.best is None:
+            return True
+        if result.value == self.at.best:
+            return self.at.best_loss is not None and result.loss < self.at.best_loss
+        return result.value > self.at.best if result.higher else result.value < self.at.best
+
+    def _keeps_last(self, result: ScoreResult) -> bool:
+        """Whether these are the last weights, and the best score is within the 95 % interval of theirs.
 
         The last weights, trained with the lowest learning rates, are better on new data than an earlier epoch with the
         highest score on few validation rows (benchmarks/defaults.md).
         """
-        if self.at.best is None:
-            return True
-        if self.job.prefer_last and self.at.step >= self.job.steps:
-            interval = result.scores[result.main]
-            return interval.high >= self.at.best if result.higher else interval.low <= self.at.best
-        if result.value == self.at.best:
-            return self.at.best_loss is not None and result.loss < self.at.best_loss
-        return result.value > self.at.best if result.higher else result.value < self.at.best
+        if not self.job.prefer_last or self.at.step < self.job.steps or self.at.best is None:
+            return False
+        interval = result.scores[result.main]
+        return interval.high >= self.at.best if result.higher else interval.low <= self.at.best
 
     def _report(self, kind: str, **values: Any) -> None:
         if self.record is not None:

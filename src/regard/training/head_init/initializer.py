@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import torch
+
 from regard.baselines import Baseline
 from regard.baselines.fit import fit_baseline
 from regard.baselines.ngram import Report
@@ -13,7 +15,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
-from regard.training.defaults import similarity_training
+from regard.training.defaults import SimilarityTraining, similarity_training
 from regard.training.head_init.contrastive import train_contrastive
 from regard.training.head_init.linear_probe import start_from_probe
 from regard.training.head_init.sentence_encoder import SentenceEncoder
@@ -40,11 +42,11 @@ def weight_initializer(
 
     def learn_similarity(job: TrainingJob) -> None:
         pairs = [record for record in records if isinstance(record, PairRecord)]
-        gpu = next(job.network.parameters()).device.type == "cuda"
         encoder = SentenceEncoder(
             job.network, preprocessing, model.checkpoint.pooling or "mean", model.pooling == "mean", job.dtype
         )
-        training = similarity_training(job.network.config, len(pairs), gpu=gpu)
+        training = planned_similarity(model, len(pairs), next(job.network.parameters()).device)
+        assert training is not None
         train_similarity(job, pairs, encoder, training, seed=seed, report=progress_reporter(job))
 
     def fit_probe(job: TrainingJob) -> None:
@@ -62,6 +64,13 @@ def weight_initializer(
     if baseline is not None and baseline.fitted:
         return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
     return None
+
+
+def planned_similarity(model: InitialModel, rows: int, device: torch.device) -> SimilarityTraining | None:
+    """How similarity is learned before the first step; None if it is not."""
+    if model.head_init != "similarity":
+        return None
+    return similarity_training(model.checkpoint.config, rows, gpu=device.type == "cuda")
 
 
 def progress_reporter(run: RunContext | TrainingJob) -> Report:

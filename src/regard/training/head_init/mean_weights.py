@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.checkpoint.files import read_json
 from regard.checkpoint.folder import read_folder
 from regard.errors import FolderError, InputError, setting
 from regard.training.job import TrainingJob
@@ -41,10 +43,17 @@ class MeanWeights:
         """The inputs of a run without steps, whose network gets the mean; `refit` makes those for all rows."""
         if inputs.settings.lora.rank:
             raise InputError(f"{setting('lora.rank')} was given, but weights of LoRA are not averaged. Leave it out.")
-        untrained = _with_mean(inputs, self.folders)
+        untrained = replace(_with_mean(inputs, self.folders), details=lambda _: self.details())
         if not self.all_rows:
             return untrained
         return replace(untrained, refit=lambda: _with_mean(refit(), self.all_rows))
+
+    def details(self) -> dict[str, Any]:
+        """Fields of run.json: how many trainings there were, and how long each was; the settings are theirs."""
+        runs = [read_json(folder, "run.json") for folder in self.folders]
+        shared = {name: value for name, value in runs[0].items() if name in ("settings", "similarity")}
+        seconds = round(sum(run["done"]["seconds"] for run in runs), 3)
+        return {**shared, "mean_of": {"trainings": len(runs), "steps": runs[0]["done"]["steps"], "seconds": seconds}}
 
 
 def _with_mean(inputs: TrainingInputs, folders: Sequence[Path]) -> TrainingInputs:

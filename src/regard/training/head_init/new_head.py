@@ -28,11 +28,12 @@ def check_head_settings(task: Task, preset: str | None, head_init: str, pooling:
     values = {"head_init": head_init, "pooling": pooling}
     names = [setting(name, value) for name, value in values.items() if value != "auto"]
     if names and task.probe == "never":
+        takers = "pair takes" if names == [setting("head_init", "similarity")] else "classify and pair take"
         raise InputError(
             f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} given, but the task is {task.name}; only "
-            "classify and pair take it. Leave it out."
+            f"{takers} it. Leave it out."
         )
-    if preset is not None and (head_init in ("probe", "contrastive") or pooling == "mean"):
+    if preset is not None and (head_init not in ("auto", "random") or pooling == "mean"):
         raise InputError(
             f"{names[0]} was given, but {setting('preset', preset)} has random weights, whose vectors say nothing yet. "
             f"Leave it out, or name a pretrained model with {setting('start')}."
