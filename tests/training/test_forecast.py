@@ -63,4 +63,5 @@ def test_pairs_of_a_sentence_encoder_take_the_time_to_learn_similarity() -> None
     )
     work = 6 * 85e6 * 1600 * 30 / 1e11  # operations a weight and token, weights, pairs, tokens
     assert after.epochs < before.epochs
+    assert (before.similarity_pairs, after.similarity_pairs) == (0, 1_600)
     assert work < after.seconds - before.seconds * after.epochs / before.epochs < 2.5 * work

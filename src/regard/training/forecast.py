@@ -92,8 +92,10 @@ def estimate_training(
     copies = 2 if settings.rdrop else 1
     passes = epochs * (copies + default_dev_fraction(rows) * FORWARD_FRACTION)
     seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
+    similarity_pairs = 0
     if _learns_similarity(task, checkpoint, pretrained=pretrained):
         before = similarity_training(config, size.sequences, gpu=speed.gpu)
+        similarity_pairs = before.pairs
         seconds += 6.0 * compute_parameters * before.pairs * size.mean / speed.operations
         seconds += before.pairs / before.per_step * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
@@ -108,6 +110,7 @@ def estimate_training(
         epochs=epochs,
         steps=steps,
         assumptions=f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens, AdamW, all weights trained",
+        similarity_pairs=similarity_pairs,
     )
 
 

@@ -185,7 +185,9 @@ def _summary(report: CheckReport) -> list[tuple[str, str]]:
     if report.estimate is not None:
         about = report.estimate
         takes = f"about {format_duration(about.seconds)} on {about.device}, {format_bytes(about.memory)} of memory"
-        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {pluralize(about.steps, 'step')})"))
+        first = f"similarity of {about.similarity_pairs:,} pairs, then " if about.similarity_pairs else ""
+        steps = f"{first}{about.epochs:g} epochs, {pluralize(about.steps, 'step')}"
+        rows.append(("training", f"{about.model}: {takes} ({steps})"))
     return rows
 
 

@@ -111,6 +111,7 @@ class TrainingEstimate:
     epochs: float
     steps: int
     assumptions: str
+    similarity_pairs: int = 0  # that similarity is learned from before the first step
 
 
 @dataclass(frozen=True)
