@@ -363,11 +363,21 @@ def _initial_model(
         dropout=settings.dropout,
         prefix=settings.prefix,
         bpe=settings.bpe_dropout > 0,
-        head_init=settings.head_init,
+        head_init=_head_init(task, settings),
         pooling=settings.pooling,
         rows=len(data.train) + (len(data.dev) if data.split_off else 0),
         model=settings.model,
     )
+
+
+def _head_init(task: Task, settings: Settings) -> str:
+    """As given; with FSDP, no similarity is learned, since this needs the whole network on each GPU."""
+    if not settings.fsdp or task.name != "pair":
+        return settings.head_init
+    if settings.head_init == "similarity":
+        both = f"{setting('fsdp')} and {setting('head_init', 'similarity')}"
+        raise InputError(f"{both} were both given, but similarity is learned on each GPU alone. Leave one out.")
+    return "random" if settings.head_init == "auto" else settings.head_init
 
 
 def _joins_records(task: Task, model: InitialModel, settings: Settings, distillation: Distillation | None) -> bool:

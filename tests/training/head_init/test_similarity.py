@@ -7,6 +7,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.training.starting import start
 
 import regard
 from regard.checkpoint.reading import preprocessing_of
+from regard.config import RecurrentConfig
 from regard.data.records import PairRecord
 from regard.errors import InputError
 from regard.tasks.classify import LabelAnswer
@@ -26,6 +28,7 @@ from regard.training.defaults import SimilarityTraining
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.head_init import similarity
+from regard.training.head_init.new_head import choose_head_init
 from regard.training.head_init.sentence_encoder import SentenceEncoder, Vectors
 from regard.training.head_init.similarity import make_pairs, shared_similarity, train_similarity
 from regard.training.initial_model import InitialModel
@@ -224,3 +227,17 @@ def test_other_encoders_and_tasks_do_not_start_with_it(encoder_folder: Path) -> 
 def test_it_is_possible_for_other_encoders_on_request(encoder_folder: Path, tmp_path: Path) -> None:
     regard.train(ROWS, out=tmp_path / "run", start=encoder_folder, head_init="similarity", epochs=1, device="cpu")
     assert json.loads((tmp_path / "run/run.json").read_text())["settings"]["head_init"] == "similarity"
+
+
+def test_with_fsdp_there_is_no_similarity(encoder_folder: Path) -> None:
+    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
+    explained = {reason.name: reason.value for reason in explain_defaults(ROWS, start=folder, fsdp=True)}
+    assert explained["head_init"] == "random"
+    with pytest.raises(InputError, match="fsdp and head_init='similarity' were both given"):
+        explain_defaults(ROWS, start=folder, fsdp=True, head_init="similarity")
+
+
+def test_recurrent_networks_do_not_learn_similarity() -> None:
+    checkpoint = SimpleNamespace(config=RecurrentConfig(vocabulary=30, width=8, embedding_width=8), pooling=None)
+    with pytest.raises(InputError, match="head_init='similarity' needs a Transformer"):
+        choose_head_init(PAIR, checkpoint, "similarity", 40)  # type: ignore[arg-type]

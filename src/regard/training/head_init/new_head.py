@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from regard.checkpoint.folder import Checkpoint
+from regard.config import ModelConfig
 from regard.errors import InputError, setting
 from regard.model.mean_layer import append_mean_layer, can_average, has_plain_pooler, set_identity_pooler
 from regard.tasks.classify import Classify
@@ -51,12 +52,14 @@ def choose_head_init(task: Task, checkpoint: Checkpoint, head_init: str, rows: i
         raise InputError(
             f"{setting('head_init', 'similarity')} is for text pairs, but the task is {task.name}. Leave it out."
         )
+    if head_init == "similarity" and not isinstance(checkpoint.config, ModelConfig):
+        raise InputError(f"{setting('head_init', 'similarity')} needs a Transformer. Leave it out.")
     if head_init != "auto":
         return head_init
     if not isinstance(task, Classify) or checkpoint.pooling not in ("mean", "first") or not has_new_head(checkpoint):
         return "random"
     if task.name == "pair":
-        return "similarity"
+        return "similarity" if isinstance(checkpoint.config, ModelConfig) else "random"
     return default_head_init(len(task.names), rows) if task.kind == "single" else "probe"
 
 
