@@ -133,7 +133,7 @@ def _training(facts: RunFacts) -> list[str]:
         how = f"A linear model was fitted at once, without training steps; seed {settings['seed']}."
         if mean := run.get("mean_of"):
             trainings = "One training" if mean["trainings"] == 1 else f"The mean of {mean['trainings']} trainings"
-            how = f"{trainings} of {mean['steps']:,} steps{_similarity(run)}, {mean['seconds']:.0f} s of steps in all."
+            how = f"{trainings} of {mean['steps']:,} steps{_similarity(run)}; all steps took {mean['seconds']:.0f} s."
         return [
             "## How it was trained",
             "",

@@ -114,7 +114,10 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
     if not has_new_head(inputs.model.checkpoint):
         return "trained", "the model has a classification head for these labels, which is trained further"
     if inputs.model.checkpoint.pooling is not None and inputs.task.name == "pair":
-        return "random", "similarity is learned without --fsdp only, from vectors that are a mean or the first token's"
+        return (
+            "random",
+            "similarity is not learned with --fsdp, by a frozen encoder, or from maximum pooling",
+        )
     if inputs.model.checkpoint.pooling is not None:
         return "random", f"there are at least {FEW_ROWS} rows of each class, on average"
     return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"

@@ -371,12 +371,13 @@ def _initial_model(
 
 
 def _head_init(task: Task, settings: Settings) -> str:
-    """As given; with FSDP, no similarity is learned, since this needs the whole network on each GPU."""
-    if not settings.fsdp or task.name != "pair":
+    """As given, but no similarity is learned by a frozen encoder, or with FSDP: it needs the whole network on a GPU."""
+    frozen = "encoder" in settings.freeze
+    if task.name != "pair" or not (settings.fsdp or frozen):
         return settings.head_init
     if settings.head_init == "similarity":
-        both = f"{setting('fsdp')} and {setting('head_init', 'similarity')}"
-        raise InputError(f"{both} were both given, but similarity is learned on each GPU alone. Leave one out.")
+        both = f"{setting('freeze' if frozen else 'fsdp')} and {setting('head_init', 'similarity')}"
+        raise InputError(f"{both} were both given, but similarity is learned by a whole encoder. Leave one out.")
     return "random" if settings.head_init == "auto" else settings.head_init
 
 

@@ -206,7 +206,7 @@ def test_a_run_that_is_stopped_meanwhile_begins_again(encoder_folder: Path, tmp_
             os.kill(os.getpid(), signal.SIGTERM)
 
     settings: dict[str, Any] = {"start": folder, "log_every": 1, "epochs": 1, "device": "cpu"}
-    with pytest.raises(Stopped, match="stopped while the network learned similarity, before its first step"):
+    with pytest.raises(Stopped, match="stopped while the network learned similarity, before the first training step"):
         regard.train(ROWS, out=tmp_path / "cut", progress=stop, **settings)
     regard.train(ROWS, out=tmp_path / "cut", resume=True, **settings)
     regard.train(ROWS, out=tmp_path / "whole", **settings)
@@ -229,12 +229,15 @@ def test_it_is_possible_for_other_encoders_on_request(encoder_folder: Path, tmp_
     assert json.loads((tmp_path / "run/run.json").read_text())["settings"]["head_init"] == "similarity"
 
 
-def test_with_fsdp_there_is_no_similarity(encoder_folder: Path) -> None:
+@pytest.mark.parametrize(("name", "given"), [("fsdp", {"fsdp": True}), ("freeze", {"freeze": ("encoder",)})])
+def test_a_frozen_or_sharded_encoder_learns_no_similarity(
+    encoder_folder: Path, name: str, given: dict[str, Any]
+) -> None:
     folder = as_sentence_encoder(encoder_folder, "mean_tokens")
-    explained = {reason.name: reason.value for reason in explain_defaults(ROWS, start=folder, fsdp=True)}
-    assert explained["head_init"] == "random"
-    with pytest.raises(InputError, match="fsdp and head_init='similarity' were both given"):
-        explain_defaults(ROWS, start=folder, fsdp=True, head_init="similarity")
+    explained = {reason.name: reason.value for reason in explain_defaults(ROWS, start=folder, **given)}
+    assert (explained["head_init"], explained["epochs"]) == ("random", "8")
+    with pytest.raises(InputError, match=f"{name} and head_init='similarity' were both given"):
+        explain_defaults(ROWS, start=folder, head_init="similarity", **given)
 
 
 def test_recurrent_networks_do_not_learn_similarity() -> None:

@@ -43,6 +43,7 @@ NEAR_FRACTION = 2 / 3  # of the added pairs; the others are random
 MAX_NEAR = 16  # the nearest partners of a text that pairs are made of
 TASK = Pair(kind="number")
 LEARNING = "learning similarity"  # its name in progress events
+KEPT_SETTINGS = ("dropout", "weight_decay", "max_grad_norm", "adam_beta1", "adam_eps", "freeze", "lora")  # of the user
 Weights = dict[str, Tensor]
 
 _shared: ContextVar[dict[str, Weights] | None] = ContextVar("shared", default=None)
@@ -62,7 +63,7 @@ def train_similarity(
     heads = {id(parameter) for parameter in network.heads.parameters()}
     if all(id(parameter) in heads or not parameter.requires_grad for parameter in network.parameters()):
         return  # a frozen encoder
-    key = None if _shared.get() is None else _key(job, records, training, seed)
+    key = None if _shared.get() is None else _key(job, records, encoder, training, seed)
     if not _take_shared(key, network):
         pairs = similar_pairs(encoder, records, training.pairs, seed=seed, report=report)
         examples = TASK.examples(pairs, encoder.preprocessing, labeled=True)
@@ -167,13 +168,16 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, see
     try:
         fit(replace(similarity, writes_files=False))
     except Stopped as stop:
-        words = "stopped while the network learned similarity, before its first step; nothing is saved yet."
+        words = "stopped while the network learned similarity, before the first training step; nothing is saved yet."
         raise Stopped(words, signal=stop.signal, advice="Start it again.") from None
 
 
-def _key(job: TrainingJob, records: Sequence[PairRecord], training: SimilarityTraining, seed: int) -> str:
+def _key(
+    job: TrainingJob, records: Sequence[PairRecord], encoder: SentenceEncoder, training: SimilarityTraining, seed: int
+) -> str:
     """What decides the weights that are learned."""
-    digest = hashlib.sha256(repr((training, seed, job.dtype, job.settings.dropout, job.settings.weight_decay)).encode())
+    settings = [getattr(job.settings, name) for name in KEPT_SETTINGS]
+    digest = hashlib.sha256(repr((training, seed, job.dtype, encoder.pooling, encoder.averaged, settings)).encode())
     for record in records:
         digest.update(repr((record.first, record.second)).encode())
     for name, weight in _weights(job.network).items():
