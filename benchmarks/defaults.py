@@ -6,7 +6,9 @@
 A job is a JSON object per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}.
 `per_class` instead of `rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32,
 "lr": 1e-4} changes how a network learns similarity before text pairs. Every set has a fixed order: the first 1,000
-rows (at most a quarter) are the test rows, training rows are drawn from the rest. No official test split is used.
+rows (at most a quarter) are the test rows, training rows are drawn from the rest. With "test_rows": 2000 every draw has
+other test rows, as many as that (at most a quarter), which says more about small differences. No official test split is
+used.
 """
 
 from __future__ import annotations
@@ -100,8 +102,10 @@ def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
 
 
 def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
-    """Training rows, drawn by the job's draw, and test rows, which are the same for all jobs of a set."""
-    count = min(TEST_ROWS, len(rows) // 4)
+    """Training rows, drawn by the job's draw, and test rows: the same for all jobs of a set, or those of the draw."""
+    if "test_rows" in job:
+        rows = random.Random(100 + job["draw"]).sample(rows, len(rows))
+    count = min(job.get("test_rows", TEST_ROWS), len(rows) // 4)
     test, pool = rows[:count], rows[count:]
     rng = random.Random(job["draw"])
     if "per_class" not in job:

@@ -199,9 +199,16 @@ def test_pairs_are_read_less_often_after_similarity() -> None:
 
 def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:
     small = from_preset("bert-mini", weights=False).config
-    assert fine_tuning_dropout(small, 1_000) == 0.0
-    assert fine_tuning_dropout(small, 300) is None
-    assert fine_tuning_dropout(from_preset("bert-base-uncased", weights=False).config, 1_000) is None
+    assert fine_tuning_dropout(small, 1_000, mean_length=None) == 0.0
+    assert fine_tuning_dropout(small, 300, mean_length=None) is None
+    base = from_preset("bert-base-uncased", weights=False).config
+    assert fine_tuning_dropout(base, 1_000, mean_length=None) is None
+
+
+@pytest.mark.parametrize(("mean_length", "dropout"), [(24.0, 0.0), (25.0, None)])
+def test_dropout_is_left_out_for_short_single_texts(mean_length: float, dropout: float | None) -> None:
+    config = from_preset("bert-mini", weights=False).config
+    assert fine_tuning_dropout(config, 1_000, mean_length=mean_length) == dropout
 
 
 @pytest.mark.parametrize(("sentences", "joined", "epochs"), [(400, True, 9), (400, False, 8), (14_000, True, 5)])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sentence_encoder import write_sentence_encoder
 
 from regard import samples
 from regard.training.explain import BY_USER, SettingReason
@@ -78,3 +81,25 @@ def test_a_translator_with_norms_first_has_a_reason_for_no_r_drop() -> None:
     assert with_it["rdrop"][1:] == ("1", BY_USER)
     assert with_it["lr"].reason.startswith("a network of width 256 from scratch, with R-Drop;")
     assert float(with_it["lr"].value) > float(without["lr"].value)
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "dropout", "reason"),
+    [
+        (4, {}, "0", "does not overfit short texts"),
+        (40, {}, "0.1", "the model's own"),
+        (4, {"head_init": "probe"}, "0.1", "the model's own"),
+        (4, {"dropout": 0.2}, "0.2", BY_USER),
+    ],
+)
+def test_short_texts_are_learned_without_dropout(
+    tmp_path: Path, words: int, settings: dict[str, Any], dropout: str, reason: str
+) -> None:
+    letters = product("abcde", "fghi", "jklm", "nopqr")
+    texts = [f"{' '.join(four)} " * (words // 4) for four in letters]
+    rows = [{"text": text, "label": "vowel" if text[0] in "ae" else "consonant"} for text in texts]
+    other_words = "a black cab and a mineral lamp on a bright pier near her nice field of green apples"
+    start = write_sentence_encoder(tmp_path / "start", [*texts, other_words, other_words])
+    explained = {one.name: one for one in explain_defaults(rows, start=start, **settings)}
+    assert explained["dropout"].value == dropout
+    assert reason in explained["dropout"].reason

@@ -22,8 +22,9 @@ TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
 PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
-SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and on pairs without dropout,
+SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and pairs and short texts without dropout,
 MANY_ROWS = 300  # if there are more rows than this
+SHORT_TEXT = 24  # tokens, on average
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 GPU_PAIRS = 32_000  # that similarity is learned from on a GPU,
 CPU_PAIRS = (1_600, 6_000)  # on a CPU three per row, at least and at most
@@ -177,13 +178,15 @@ def static_recipe(rows: int) -> Recipe:
     return Recipe(lr=6e-3, epochs=epochs, batch_growth=1.0, min_texts=max(16, min(256, rows // 60)))
 
 
-def fine_tuning_dropout(config: Config, rows: int) -> float | None:
-    """The dropout to fine-tune a classifier of text pairs with; None for the model's own.
+def fine_tuning_dropout(config: Config, rows: int, *, mean_length: float | None) -> float | None:
+    """The dropout to fine-tune a classifier with; None for the model's own.
 
-    A small encoder does not overfit in the few epochs of fine-tuning, and is about a point better without dropout (see
-    benchmarks/defaults.md). With few rows it was not measured.
+    mean_length: the mean number of tokens of single texts; None for text pairs. A small encoder does not overfit in the
+    few epochs of fine-tuning. Without dropout it is about a point better on pairs, and as good or better on short
+    texts, but worse on long ones (see benchmarks/defaults.md). With few rows it was not measured.
     """
-    return 0.0 if config.width <= SMALL_WIDTH and rows > MANY_ROWS else None
+    long_texts = mean_length is not None and mean_length > SHORT_TEXT
+    return 0.0 if config.width <= SMALL_WIDTH and rows > MANY_ROWS and not long_texts else None
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:

@@ -155,7 +155,8 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
     reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
     if chosen.dropout == 0.0:
-        reason = "a small pretrained encoder does not overfit, and learns more without"
+        what = "pairs" if inputs.task.probe == "request" else "short texts"
+        reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
     if chosen.rdrop or recipe.rdrop_lr is not None:
         reason = "translations are better with it; it doubles the time of a step, so it is used on a GPU only"

@@ -22,6 +22,7 @@ from regard.device import pick_device
 from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
+from regard.tasks.classify import Classify
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
@@ -224,6 +225,9 @@ def _training_inputs(
     )
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
+    size = DataSize.of(examples.lengths, rows=len(data.train) if joined else None)
+    if baseline is None:
+        settings = _with_dropout(settings, task, model, size, rows=len(data.train), distilled=distillation is not None)
     plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
     recipe = _recipe(task, model, baseline, len(data.train), joined=joined, plain=plain) or recipe
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
@@ -231,7 +235,7 @@ def _training_inputs(
         task=task,
         model=model,
         source=source,
-        size=DataSize.of(examples.lengths, rows=len(data.train) if joined else None),
+        size=size,
         data=data,
         rows=len(data.train),
         settings=settings,
@@ -279,7 +283,7 @@ def _model_and_settings(
     """The initial model, initialized with this seed, and the settings with what depends on it."""
     if baseline is None:
         model = _initial_model(task, data, settings, seed, start=start, preset=preset, tokenizer=tokenizer)
-        return model, _with_dropout(settings, task, model, rows=len(data.train))
+        return model, settings
     if baseline.name != "probe":
         return baseline_model(baseline.name, task, data.train, start=start, seed=seed, report=report), settings
     settings = replace(settings, head_init="probe")
@@ -316,12 +320,17 @@ def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Se
     return model.head_init == "contrastive" and user_settings.epochs is None and user_settings.steps is None
 
 
-def _with_dropout(settings: Settings, task: Task, model: InitialModel, *, rows: int) -> Settings:
-    """The settings with the dropout that a pair model is fine-tuned with, if none was given; set in the network too."""
-    fine_tuned = model.pretrained and task.probe == "request" and not settings.rdrop
+def _with_dropout(
+    settings: Settings, task: Task, model: InitialModel, size: DataSize, *, rows: int, distilled: bool
+) -> Settings:
+    """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
+    pairs = task.probe == "request"
+    one_label = isinstance(task, Classify) and task.kind == "single"
+    single_texts = one_label and model.head_init == "random" and not distilled
+    fine_tuned = model.pretrained and (pairs or single_texts) and not settings.rdrop
     if settings.dropout is not None or not fine_tuned:
         return settings
-    dropout = fine_tuning_dropout(model.checkpoint.config, rows)
+    dropout = fine_tuning_dropout(model.checkpoint.config, rows, mean_length=None if pairs else size.mean)
     if dropout is not None:
         set_dropout(model.checkpoint.network, dropout)
     return replace(settings, dropout=dropout)
