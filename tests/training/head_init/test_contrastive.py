@@ -13,7 +13,7 @@ from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.head_init import contrastive
-from regard.training.head_init.contrastive import pair_loss, sample_batch, train_contrastive
+from regard.training.head_init.contrastive import learning_rate, pair_loss, sample_batch, train_contrastive
 from regard.training.head_init.linear_probe import pooled_vectors
 
 
@@ -57,8 +57,13 @@ def test_of_many_classes_a_batch_has_some() -> None:
     assert counts.sum() == contrastive.BATCH_TEXTS
 
 
+@pytest.mark.parametrize(("texts", "classes", "lr"), [(23, 2, 2e-5), (24, 2, 5e-5), (47, 4, 2e-5), (48, 4, 5e-5)])
+def test_very_few_texts_are_learned_slowly(texts: int, classes: int, lr: float) -> None:
+    assert learning_rate(texts=texts, classes=classes) == lr
+
+
 def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contrastive, "LR", 3e-3)  # the weights are random, so far from any solution
+    monkeypatch.setattr(contrastive, "FEW_LR", 3e-3)  # the weights are random, so far from any solution
     records = [
         ClassifyRecord(f"{word} water {number}", label=label)
         for number in range(6)

@@ -26,6 +26,8 @@ from regard.training.engine.schedule import lr_factor
 STEPS = 50
 BATCH_TEXTS = 32
 LR = 5e-5
+FEW_LR = 2e-5  # with fewer texts per class than
+FEW_TEXTS = 12
 WARMUP = 0.1  # of all steps
 MAX_GRAD_NORM = 1.0
 
@@ -48,9 +50,10 @@ def train_contrastive(
     ]
     if not parameters:  # a frozen encoder
         return
-    optimizer = AdamW(parameters, lr=LR, weight_decay=0.0, fused=True)
-    run = network_runner(network, task, dtype=dtype)
     labels = np.asarray(examples.by_sequence["label"])
+    lr = learning_rate(texts=len(np.unique(examples.owners)), classes=len(np.unique(labels)))
+    optimizer = AdamW(parameters, lr=lr, weight_decay=0.0, fused=True)
+    run = network_runner(network, task, dtype=dtype)
     rng = np.random.default_rng(seed)
     was_training = network.training
     network.train()
@@ -62,13 +65,18 @@ def train_contrastive(
         pair_loss(pooled.float(), inputs["label"]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
         for group in optimizer.param_groups:
-            group["lr"] = LR * lr_factor("linear", step, STEPS, WARMUP)
+            group["lr"] = lr * lr_factor("linear", step, STEPS, WARMUP)
         optimizer.step()
         for parameter in network.parameters():
             parameter.grad = None
         if report is not None:
             report("contrastive training", step + 1, STEPS)
     network.train(was_training)
+
+
+def learning_rate(*, texts: int, classes: int) -> float:
+    """With very few texts of each class, vectors stay close to the pretrained ones (see benchmarks/defaults.md)."""
+    return FEW_LR if texts < FEW_TEXTS * classes else LR
 
 
 def sample_batch(labels: Ints, rng: np.random.Generator) -> Ints:
