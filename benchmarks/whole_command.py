@@ -5,12 +5,15 @@
 One process at a time. regard runs with its defaults and an empty compile cache ("cold"), with `--warm` once more
 ("warm"), and scores its validation rows after each epoch. The Trainer runs with its usual recipe (sets.py) and
 evaluates nothing: plain, with batches grouped by length, and with batches grouped by length and compiled. `--steps N`
-stops it after N steps; the remaining steps are assumed to take as long as the mean step after the first tenth.
+stops it after N steps; the remaining steps are assumed to take as long as the mean step after the first tenth. Bytecode
+of all packages is written first, as pip does when it installs them: without it, every start of Python compiles a
+thousand modules.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -23,6 +26,10 @@ from typing import Any
 from sets import SETS
 
 WAYS = ("plain", "grouped", "grouped compiled")
+PACKAGES = (  # that a training imports, here or in the Trainer's script
+    *("regard", "torch", "transformers", "tokenizers", "safetensors", "accelerate", "huggingface_hub", "numpy"),
+    *("scipy", "sklearn", "matplotlib", "PIL", "rich", "tyro", "seqeval"),
+)
 
 
 def trainer(name: str, data: Path, start: Path, way: str, steps: int) -> None:
@@ -45,6 +52,17 @@ def trainer(name: str, data: Path, start: Path, way: str, steps: int) -> None:
             data_set, task, rows.train, start, Path(folder), steps=steps, warm=warm, every_row=True, **options
         )
     print(json.dumps(result), flush=True)
+
+
+def with_bytecode(environment: dict[str, str], folder: Path) -> dict[str, str]:
+    """The environment of processes that find the bytecode of all packages in this folder."""
+    left = {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = left | {"PYTHONPYCACHEPREFIX": str(folder)}
+    specs = [importlib.util.find_spec(name) for name in PACKAGES]
+    folders = [place for spec in specs if spec for place in spec.submodule_search_locations or ()]
+    compile_all = [sys.executable, "-m", "compileall", "-q", "-j", "0", *folders]
+    subprocess.run(compile_all, env=environment, stdout=subprocess.DEVNULL, check=False)  # templates do not compile
+    return environment
 
 
 def seconds_of(command: list[str], environment: dict[str, str]) -> tuple[float, str]:
@@ -88,6 +106,21 @@ def trainer_row(
     }
 
 
+def measure(name: str, options: argparse.Namespace, environment: dict[str, str]) -> None:
+    """All ways on one set, with caches of its own; each result is printed and written as soon as it is there."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = environment | {"XDG_CACHE_HOME": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
+        for way in ["cold", *(["warm"] if options.warm else []), *options.ways]:
+            if way in WAYS:
+                row = trainer_row(name, options.data, options.start, way, options.steps, environment)
+            else:
+                row = regard_row(name, options.data, options.start, environment)
+            line = json.dumps({"set": name, "way": way, **row})
+            print(line, flush=True)
+            with options.out.open("a") as file:
+                file.write(line + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -106,18 +139,10 @@ def main() -> None:
     if options.trainer:
         trainer(options.sets[0], options.data, options.start, options.trainer, options.steps)
         return
-    for name in options.sets:
-        with tempfile.TemporaryDirectory() as cache:
-            environment = os.environ | {"XDG_CACHE_HOME": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
-            for way in ["cold", *(["warm"] if options.warm else []), *options.ways]:
-                if way in WAYS:
-                    row = trainer_row(name, options.data, options.start, way, options.steps, environment)
-                else:
-                    row = regard_row(name, options.data, options.start, environment)
-                line = json.dumps({"set": name, "way": way, **row})
-                print(line, flush=True)
-                with options.out.open("a") as file:
-                    file.write(line + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        bytecode = with_bytecode(dict(os.environ), Path(folder))
+        for name in options.sets:
+            measure(name, options, bytecode)
 
 
 if __name__ == "__main__":
