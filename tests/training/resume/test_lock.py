@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from regard import locks
-from regard.errors import FolderError
+from regard.errors import DataError, FolderError
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pretrain import pretrain
 from regard.training.result import TrainResult
+from regard.training.train import train
 
 Train = Callable[..., TrainResult]
 TWO: dict[str, Any] = {"steps": 2, "dev_fraction": 0.0, "log_every": 1}
@@ -126,3 +127,18 @@ def test_a_pretraining_leaves_the_files_of_others_beside_its_tokens(tmp_path: Pa
         pretrain([text], preset="tiny-bert", out=tmp_path / "run", device="cpu", overwrite=mine, **TWO)
         assert (tmp_path / "run.corpus").exists() == mine
     assert [path.name for path in (tmp_path / "run.corpus").iterdir()] == ["notes.txt"]
+
+
+def test_bad_input_leaves_no_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        train(tmp_path / "missing.csv", out=tmp_path / "runs/reviews")
+    assert not any(tmp_path.iterdir())
+
+
+def test_folders_that_were_there_before_are_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "runs/reviews").mkdir(parents=True)
+    with pytest.raises(DataError):
+        train(tmp_path / "missing.csv", out=tmp_path / "runs/reviews")
+    with pytest.raises(DataError):
+        train(tmp_path / "missing.csv", out=tmp_path / "runs/other")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["reviews"]

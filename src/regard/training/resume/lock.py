@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
-from regard.errors import FolderError, InputError, bullet_list, setting
+from regard.errors import DataError, FolderError, InputError, MissingExtra, bullet_list, setting
 from regard.locks import folder_lock
 from regard.training.engine.distributed import is_main_process
 from regard.training.resume.state import STATE, state_files
@@ -29,10 +30,29 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
         if out is None or not is_main_process():
             return training(*args, **settings)
         fix = "Wait until it has ended, stop it, or name another folder with --out."
-        with folder_lock(Path(out).expanduser(), activity="trained", fix=fix):
+        folder = Path(out).expanduser()
+        with _without_empty_folders(folder), folder_lock(folder, activity="trained", fix=fix):
             return training(*args, **settings)
 
     return locked
+
+
+@contextmanager
+def _without_empty_folders(folder: Path) -> Iterator[None]:
+    """Remove the folder, and those above it, if bad input leaves them empty and they did not exist before.
+
+    A training that is stopped by a signal keeps its empty folder: `--resume` begins it.
+    """
+    created = []
+    with suppress(OSError):  # a name that is too long, for example, which is an error below
+        created = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        yield
+    except (InputError, DataError, FolderError, MissingExtra):
+        for place in created:
+            with suppress(OSError):  # it has files
+                place.rmdir()
+        raise
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
