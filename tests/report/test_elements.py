@@ -45,6 +45,13 @@ def test_scores_share_a_scale() -> None:
     assert "-2 to 30" in score_table(["score"], [(("c",), Score(3.0, -2.0, 30.0))])
 
 
+def test_scores_on_another_scale_have_no_bar() -> None:
+    scores = [(("pearson",), Score(0.3, -0.1, 0.5)), (("mse",), Score(3.0, 2.0, 30.0))]
+    content = score_table(["score"], scores, without_bar=[1])
+    assert "-0.1 to 0.5" in content
+    assert content.count("<svg") == score_table(["score"], scores[:1]).count("<svg") == 1
+
+
 def test_long_texts_are_shortened() -> None:
     assert shortened("x" * 700).endswith("x…")
     assert len(shortened("x" * 700)) == 600

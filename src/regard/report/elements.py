@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from regard.data.check.plots import escaped
 from regard.metrics.confidence import Score
@@ -96,18 +96,29 @@ def legend(lines: Sequence[Line]) -> str:
     return f'<div class="legend">{names}</div>'
 
 
-def score_table(head: Sequence[str], rows: Sequence[tuple[Sequence[str], Score]]) -> str:
-    """Scores with their intervals as bars on one scale. The first cells of a row are texts."""
+def score_table(
+    head: Sequence[str], rows: Sequence[tuple[Sequence[str], Score]], *, without_bar: Collection[int] = ()
+) -> str:
+    """Scores with their intervals as bars on one scale. The first cells of a row are texts.
+
+    without_bar: the numbers of rows with another scale, such as errors among correlations.
+    """
     if not rows:
         return ""
-    ends = [end for _, score in rows for end in (score.low, score.high, score.value) if end == end]
+    drawn = [score for number, (_, score) in enumerate(rows) if number not in without_bar]
+    ends = [end for score in drawn for end in (score.low, score.high, score.value) if end == end]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     scale = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
     if scale == (0.0, 1.0) and low > 0.5:
         scale = (0.5, 1.0)
     lines = [
-        [*map(escaped, cells), f"{score.value:.4f}", f"{score.low:.4f} to {score.high:.4f}", _bar(score, scale)]
-        for cells, score in rows
+        [
+            *map(escaped, cells),
+            f"{score.value:.4f}",
+            f"{score.low:.4f} to {score.high:.4f}",
+            "" if number in without_bar else _bar(score, scale),
+        ]
+        for number, (cells, score) in enumerate(rows)
     ]
     width = len(rows[0][0])
     names = [*map(escaped, head), "value", "95 % interval", f"{scale[0]:.4g} to {scale[1]:.4g}"]

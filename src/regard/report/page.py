@@ -28,6 +28,7 @@ from regard.report.facts import RunFacts, scored_rows
 from regard.report.plots import Line, coverage_plot, line_plot, reliability, scatter
 
 OPEN_EXAMPLES = 6  # shown at once; the rest after a click
+ERRORS = ("mse", "mae")  # scores in the units of the numbers, which share no scale with correlations
 
 
 def report_page(facts: RunFacts) -> str:
@@ -104,7 +105,8 @@ def _scores(facts: RunFacts) -> str:
     if not run["scores"]:
         return card("Scores", "<p>There were no validation rows, so there are no scores.</p>", name="scores")
     rows = [((name.replace("_", " "),), Score(**score)) for name, score in run["scores"].items()]
-    content = score_table(["score"], rows)
+    errors = [number for number, name in enumerate(run["scores"]) if name in ERRORS]
+    content = score_table(["score"], rows, without_bar=errors)
     content += "".join(
         f'<p class="faint small">{escaped(name)}: <code>{escaped(text)}</code></p>'
         for name, text in run.get("signatures", {}).items()
