@@ -325,8 +325,8 @@ def _with_dropout(
 ) -> Settings:
     """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
     pairs = task.probe == "request"
-    one_label = isinstance(task, Classify) and task.kind == "single"
-    single_texts = one_label and model.head_init == "random" and not distilled
+    two_classes = isinstance(task, Classify) and task.kind == "single" and len(task.names) == 2
+    single_texts = two_classes and model.head_init == "random" and not distilled
     fine_tuned = model.pretrained and (pairs or single_texts) and not settings.rdrop
     if settings.dropout is not None or not fine_tuned:
         return settings
