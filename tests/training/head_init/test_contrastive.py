@@ -13,7 +13,7 @@ from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.head_init import contrastive
-from regard.training.head_init.contrastive import learning_rate, pair_loss, sample_batch, train_contrastive
+from regard.training.head_init.contrastive import pair_loss, sample_batch, steps_and_rate, train_contrastive
 from regard.training.head_init.linear_probe import pooled_vectors
 
 
@@ -57,9 +57,9 @@ def test_of_many_classes_a_batch_has_some() -> None:
     assert counts.sum() == contrastive.BATCH_TEXTS
 
 
-@pytest.mark.parametrize(("texts", "classes", "lr"), [(23, 2, 2e-5), (24, 2, 5e-5), (47, 4, 2e-5), (48, 4, 5e-5)])
-def test_very_few_texts_are_learned_slowly(texts: int, classes: int, lr: float) -> None:
-    assert learning_rate(texts=texts, classes=classes) == lr
+@pytest.mark.parametrize(("texts", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])
+def test_very_few_texts_change_the_vectors_less(texts: int, classes: int, steps: int) -> None:
+    assert steps_and_rate(texts=texts, classes=classes)[0] == steps
 
 
 def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.Monk
     train_contrastive(network, task, examples, seed=0, report=lambda what, done, total: steps.append((done, total)))
     assert loss() < 0.5 * first
     assert not network.training
-    assert steps[-1] == (contrastive.STEPS, contrastive.STEPS)
+    assert steps[-1] == (contrastive.FEW_STEPS, contrastive.FEW_STEPS)
     assert all(torch.equal(before[name], weight) for name, weight in head.items())
 
 

@@ -23,11 +23,10 @@ from regard.training.engine.loop import seed_step
 from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor
 
-STEPS = 50
-BATCH_TEXTS = 32
-LR = 5e-5
-FEW_LR = 2e-5  # with fewer texts per class than
+STEPS, LR = 50, 5e-5
+FEW_STEPS, FEW_LR = 25, 4e-5  # with fewer texts per class than
 FEW_TEXTS = 12
+BATCH_TEXTS = 32
 WARMUP = 0.1  # of all steps
 MAX_GRAD_NORM = 1.0
 
@@ -51,13 +50,13 @@ def train_contrastive(
     if not parameters:  # a frozen encoder
         return
     labels = np.asarray(examples.by_sequence["label"])
-    lr = learning_rate(texts=len(np.unique(examples.owners)), classes=len(np.unique(labels)))
+    steps, lr = steps_and_rate(texts=len(np.unique(examples.owners)), classes=len(np.unique(labels)))
     optimizer = AdamW(parameters, lr=lr, weight_decay=0.0, fused=True)
     run = network_runner(network, task, dtype=dtype)
     rng = np.random.default_rng(seed)
     was_training = network.training
     network.train()
-    for step in range(STEPS):
+    for step in range(steps):
         seed_step(seed, step, device=device)
         inputs = task.prepare(examples.take(sample_batch(labels, rng)).to(device))
         pooled = run(inputs).pooled
@@ -65,18 +64,21 @@ def train_contrastive(
         pair_loss(pooled.float(), inputs["label"]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
         for group in optimizer.param_groups:
-            group["lr"] = lr * lr_factor("linear", step, STEPS, WARMUP)
+            group["lr"] = lr * lr_factor("linear", step, steps, WARMUP)
         optimizer.step()
         for parameter in network.parameters():
             parameter.grad = None
         if report is not None:
-            report("contrastive training", step + 1, STEPS)
+            report("contrastive training", step + 1, steps)
     network.train(was_training)
 
 
-def learning_rate(*, texts: int, classes: int) -> float:
-    """With very few texts of each class, vectors stay close to the pretrained ones (see benchmarks/defaults.md)."""
-    return FEW_LR if texts < FEW_TEXTS * classes else LR
+def steps_and_rate(*, texts: int, classes: int) -> tuple[int, float]:
+    """The number of steps and the learning rate.
+
+    With very few texts of each class, the vectors stay close to the pretrained ones (see benchmarks/defaults.md).
+    """
+    return (FEW_STEPS, FEW_LR) if texts < FEW_TEXTS * classes else (STEPS, LR)
 
 
 def sample_batch(labels: Ints, rng: np.random.Generator) -> Ints:
