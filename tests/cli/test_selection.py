@@ -46,7 +46,7 @@ def test_seeds_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Cap
     argv = ["train", str(reviews_csv), "--preset", "tiny-bert", "--epochs", "1", "--time", "0.1s"]
     code, out, err = run([*argv, "--out", str(tmp_path / "run")], capsys)
     assert code == 0
-    assert "seed 1, 0:00 left" in err
+    assert "training 1, 0:00 left" in err
     assert "seed 0" in out
     assert "of seed 0, on" in out
     code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import regard
+from regard.comparison.trainings import time_budget
 from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget
 from regard.errors import InputError, MissingExtra
 from regard.selection import search
@@ -95,8 +96,9 @@ def test_trainings_that_take_too_long_have_fewer_steps(
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
                 limits.append(self.seconds)
-                raise OverBudget(2 if len(limits) == 1 else 3, 400)
+                raise OverBudget(2 if len(limits) == 1 else 3, 400, 9.0)
 
+    monkeypatch.setattr(time_budget, "LEAST", 1)
     monkeypatch.setattr(search, "BudgetGuard", Slow)
     result = search_settings(rows, time=60, trials=1, out=tmp_path / "run", log_every=1, **FAST)
     assert limits[0] == pytest.approx(60 / 2.3, abs=3)

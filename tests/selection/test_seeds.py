@@ -54,12 +54,12 @@ def test_the_mean_of_seeds_is_one_model(rows: Rows, tmp_path: Path, monkeypatch:
     assert result.used == (0, 1)
     assert (result.rows, result.dev_rows) == (60, 6)
     assert result.scores.keys() >= {"accuracy"}
-    assert re.fullmatch(r"seed 1, (10:00|9:\d\d) left", messages[0])
-    assert messages[1].startswith("seed 2 of 2")
+    assert re.fullmatch(r"training 1, (10:00|9:\d\d) left", messages[0])
+    assert messages[1].startswith("training 2 of 2")
     card = (tmp_path / "run" / "README.md").read_text()
     assert "The mean of 2 trainings of " in card
     assert "fitted at once" not in card
-    assert [message.split(",")[1].strip() for message in messages[2:]] == ["seed 1 of 2", "seed 2 of 2"]
+    assert [message.split(",")[1].strip() for message in messages[2:]] == ["training 1 of 2", "training 2 of 2"]
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["seeds"]["used"] == [0, 1]
     assert run["refit"]["rows"] == 60
@@ -92,7 +92,7 @@ def test_little_time_is_one_short_training(rows: Rows, tmp_path: Path, monkeypat
     class Slow(BudgetGuard):
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
-                raise OverBudget(1, 400)
+                raise OverBudget(1, 1, 9.0)
 
     monkeypatch.setattr("regard.comparison.trainings.time_budget.BudgetGuard", Slow)
     result = train_seeds(rows, time=0.1, out=tmp_path / "run", log_every=1, **FAST)

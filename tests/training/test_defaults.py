@@ -15,6 +15,7 @@ from regard.training.defaults import (
     PLAIN,
     DataSize,
     chosen_settings,
+    contrastive_training,
     default_head_init,
     fill_from_recipe,
     fine_tuning_dropout,
@@ -188,6 +189,11 @@ def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pa
     training = similarity_training(config, rows, gpu=gpu)
     assert (training.pairs, training.per_step) == (pairs, per_step)
     assert training.lr == pytest.approx(8.4e-5 if gpu else 6e-5)
+
+
+@pytest.mark.parametrize(("rows", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])
+def test_very_few_rows_change_the_vectors_less(rows: int, classes: int, steps: int) -> None:
+    assert contrastive_training(rows, classes).steps == steps
 
 
 def test_pairs_are_read_less_often_after_similarity() -> None:

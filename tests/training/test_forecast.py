@@ -45,11 +45,11 @@ def test_any_network_is_measured_in_a_moment(name: str) -> None:
 
 def test_every_task() -> None:
     checkpoint = from_preset("bert-tiny", weights=False)
-    result = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS)
+    result = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS, 2)
     assert result is not None
     assert result.model == "bert-tiny"
     assert result.seconds > 0
-    assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS) is None
+    assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS, 0) is None
     for task in ("pair", "tag", "answer", "text"):
         assert estimate_training("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0
 
@@ -65,3 +65,16 @@ def test_pairs_of_a_sentence_encoder_take_the_time_to_learn_similarity() -> None
     assert after.epochs < before.epochs
     assert (before.similarity_pairs, after.similarity_pairs) == (0, 1_600)
     assert work < after.seconds - before.seconds * after.epochs / before.epochs < 2.5 * work
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes", "contrastive", "epochs"), [(32, 4, 25, 0), (80, 2, 50, 0), (400, 2, 0, 8), (32, 10, 0, 6)]
+)
+def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: int, epochs: int) -> None:
+    encoder = replace(from_preset("bert-base-uncased", weights=False), pooling="mean")
+    about = estimate_training("base", encoder, SPEED, "classify", rows, LENGTHS, pretrained=True, classes=classes)
+    assert (about.contrastive_steps, about.epochs) == (contrastive, epochs)
+    if contrastive:
+        work = 2 * 6 * 85e6 * contrastive * 32 * 30 / 1e11  # as above, twice
+        assert work < about.seconds < 2.5 * work
+        assert "contrastive steps, twice" in about.assumptions

@@ -118,7 +118,7 @@ def test_stopped_while_training_again(train: Callable[..., Any], tmp_path: Path)
 
 
 def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.train.FEW_ROWS", 39)
+    monkeypatch.setattr("regard.training.train.REFIT_ROWS", 39)
     events: list[TrainingEvent] = []
     train("many", progress=events.append)
     assert not notes(events)

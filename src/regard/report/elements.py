@@ -105,8 +105,8 @@ def score_table(
     """
     if not rows:
         return ""
-    drawn = [score for number, (_, score) in enumerate(rows) if number not in without_bar]
-    ends = [end for score in drawn for end in (score.low, score.high, score.value) if end == end]
+    on_scale = [score for number, (_, score) in enumerate(rows) if number not in without_bar]
+    ends = [end for score in on_scale for end in (score.low, score.high, score.value) if end == end]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     scale = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
     if scale == (0.0, 1.0) and low > 0.5:

@@ -100,3 +100,9 @@ def model_title(family: Family, task: type[Task], start: str, *, pretrained: boo
         return f"{name} {task.title}, trained from scratch ({start})"
     how = "further pretrained" if task.language_model else "fine-tuned"
     return f"{name} {task.title}, {how} from {start}"
+
+
+def initial_seconds(run: Mapping[str, Any]) -> float:
+    """How long it took to set the weights before the first step, on the training rows and then on all rows."""
+    seconds: float = run.get("initialization", {}).get("seconds", 0.0) + run.get("refit", {}).get("seconds", 0.0)
+    return seconds

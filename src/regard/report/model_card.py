@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.checkpoint.family import Family
 from regard.checkpoint.published import PUBLISHED
-from regard.report.facts import RunFacts, scored_rows
+from regard.report.facts import RunFacts, initial_seconds, scored_rows
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 
@@ -29,7 +29,7 @@ def model_card(facts: RunFacts) -> str:
         "",
         f"# {facts.title}",
         "",
-        f"{facts.parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
+        f"{facts.parameters:,} parameters, {_origin(run)} on {_rows(run):,} rows.",
         "",
         *_new_heads(run),
         *_scores(facts),
@@ -131,6 +131,12 @@ def _training(facts: RunFacts) -> list[str]:
     label_errors = " and likely label errors" if facts.tuned_task.has_labels() else ""
     if not done["steps"]:
         how = f"A linear model was fitted at once, without training steps; seed {settings['seed']}."
+        if first := run.get("contrastive"):
+            how = (
+                f"{first['steps']} steps with up to {first['texts']} texts and a learning rate of {first['lr']:.2g} "
+                "made the vectors of texts with the same label similar (contrastive training); then a linear model of "
+                f"these vectors was fitted as the head. It took {initial_seconds(run):.0f} s; seed {settings['seed']}."
+            )
         if mean := run.get("mean_of"):
             trainings = "One training" if mean["trainings"] == 1 else f"The mean of {mean['trainings']} trainings"
             how = f"{trainings} of {mean['steps']:,} steps{_similarity(run)}; all steps took {mean['seconds']:.0f} s."
@@ -177,7 +183,7 @@ def _opens(task: type[Task], family: Family) -> str:
 def _new_heads(run: Mapping[str, Any]) -> list[str]:
     """The heads that the model it started from did not have."""
     names = run.get("new_heads")
-    if not names:
+    if not names or (not run["done"]["steps"] and "mean_of" not in run):  # fitted, not random
         return []
     return [f"New in this training, and randomly initialized at its start: {', '.join(names)}.", ""]
 
@@ -198,7 +204,16 @@ def _scores(facts: RunFacts) -> list[str]:
         lines.append(f"\n{name}: `{signature}`")
     if facts.task.score_note:
         lines.append(f"\n{facts.task.score_note}")
+    if "refit" in run:
+        first = f"the same training on the other {run['data']['train_rows']:,} rows"
+        lines.append(f"\nThese are the scores of {first}; the model here was then trained on all {_rows(run):,}.")
     return [*lines, ""]
+
+
+def _rows(run: Mapping[str, Any]) -> int:
+    """The number of rows that the weights were trained on."""
+    rows: int = run["refit"]["rows"] if "refit" in run else run["data"]["train_rows"]
+    return rows
 
 
 def _labels(labels: tuple[str, ...] | None) -> list[str]:

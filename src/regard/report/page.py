@@ -24,7 +24,7 @@ from regard.report.elements import (
     table,
     tile,
 )
-from regard.report.facts import RunFacts, scored_rows
+from regard.report.facts import RunFacts, initial_seconds, scored_rows
 from regard.report.plots import Line, coverage_plot, line_plot, reliability, scatter
 
 OPEN_EXAMPLES = 6  # shown at once; the rest after a click
@@ -84,7 +84,11 @@ def _tiles(facts: RunFacts) -> str:
     name = f"training, {pluralize(done['steps'], 'step')}" if done["steps"] else "training"
     if done.get("trainings", 1) > 1:
         name = f"{done['trainings']} trainings of {pluralize(done['steps'], 'step')}"
-    tiles.append(tile(format_duration(done["seconds"]), name))
+    seconds = done["seconds"]
+    if not done["steps"] and "contrastive" in run:
+        seconds = initial_seconds(run)
+        name = f"training, {run['contrastive']['steps']} contrastive steps"
+    tiles.append(tile(format_duration(seconds), name))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
@@ -267,6 +271,7 @@ def _data(facts: RunFacts) -> str:
         "validation rows": f"{data['dev_rows']:,}",
         "hash of the data": data["hash"],
         "started from": run["start"],
+        **({"contrastive steps": str(run["contrastive"]["steps"])} if "contrastive" in run else {}),
         **({"similarity learned from": f"{run['similarity']['pairs']:,} pairs"} if "similarity" in run else {}),
         "hash of the tokenizer": ", ".join(run.get("tokenizer") or ()),
         "trained on": run["device"],

@@ -23,9 +23,10 @@ from regard.comparison.trainings.time_budget import (
     BudgetGuard,
     OverBudget,
     ShortenedTraining,
-    SlowSimilarity,
+    SlowStart,
     parse_duration,
     report_shortened,
+    shortened_by,
     with_steps,
 )
 from regard.display import html_summary
@@ -327,15 +328,16 @@ class _Search:
         guard = BudgetGuard(seconds, training)
         try:
             return train(data, out=out, overwrite=overwrite, progress=guard, **self.model, **options), None
-        except SlowSimilarity:
+        except SlowStart as slow:
             left = max(started + seconds - clock.monotonic(), 1.0)
-            report_shortened(training, ShortenedTraining(None, None, seconds, similarity=False))
-            random = {**options, "head_init": "random"}
-            return self._train_within(left, data, out, random, training, overwrite=True, shorten=shorten)
+            shortened = ShortenedTraining(None, None, seconds, without=slow.what)
+            report_shortened(training, shortened)
+            without = shortened.applied(options)
+            return self._train_within(left, data, out, without, training, overwrite=True, shorten=shorten)
         except OverBudget as over:
             if not shorten:
                 raise
-            report_shortened(training, ShortenedTraining(over.steps, over.planned, seconds))
+            report_shortened(training, shortened_by(over, seconds))
             fewer = with_steps(options, over.steps)
             return train(data, out=out, overwrite=True, progress=training, **self.model, **fewer), over
 

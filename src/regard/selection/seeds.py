@@ -171,7 +171,7 @@ class _SeedRuns:
         done: list[SeedRun] = []
         planned = 1
         while len(done) < planned:
-            self._report(progress, f"seed {len(done) + 1}" + (f" of {planned}" if done else ""), done, planned)
+            self._report(progress, f"training {len(done) + 1}" + (f" of {planned}" if done else ""), done, planned)
             folder = self.work / f"seed-{len(done)}"
             seconds = self._train(folder, self.data, self.seed + len(done), first=not done)
             run = read_json(folder, RUN)
@@ -197,7 +197,7 @@ class _SeedRuns:
             records = [*self.data.train, *self.data.dev]
             whole = replace(self.data, train=records, dev=[], split_off=False, fingerprint=fingerprint(records, []))
             for count, number in enumerate(numbers):
-                self._report(progress, f"all rows, seed {count + 1} of {len(numbers)}", done, len(done))
+                self._report(progress, f"all rows, training {count + 1} of {len(numbers)}", done, len(done))
                 self._train(self.work / f"all-{number}", whole, self.seed + number)
             mean = replace(mean, all_rows=[self.work / f"all-{number}" for number in numbers])
             rows = len(records)

@@ -36,6 +36,8 @@ MANY_SENTENCES = 8_000  # above which 64 are in a step: a GPU is then faster
 TAG_EPOCHS = ((500, 9), (2_000, 7), (8_000, 6), (30_000, 5))  # up to so many sentences
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
+VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
+REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "dropout")  # independent of sizes
@@ -62,6 +64,15 @@ class SimilarityTraining:
 
     pairs: int
     per_step: int
+    lr: float
+
+
+@dataclass(frozen=True)
+class ContrastiveTraining:
+    """How the vectors of texts with the same label are made similar, before a linear probe is fitted."""
+
+    steps: int
+    texts: int  # per step
     lr: float
 
 
@@ -161,6 +172,13 @@ def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTr
     return SimilarityTraining(pairs, per_step=pairs // 200, lr=lr)
 
 
+def contrastive_training(rows: int, classes: int) -> ContrastiveTraining:
+    """With very few rows of each class, the vectors stay closer to the pretrained ones."""
+    if rows < VERY_FEW_ROWS * classes:
+        return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5)
+    return ContrastiveTraining(steps=50, texts=TEXTS, lr=5e-5)
+
+
 def tag_recipe(config: Config, rows: int, *, joined: bool) -> Recipe:
     """Tags with layer-wise learning rates: the head and the upper layers learn fast, the lower ones change little.
 
@@ -187,6 +205,12 @@ def fine_tuning_dropout(config: Config, rows: int, *, mean_length: float | None)
     """
     long_texts = mean_length is not None and mean_length > SHORT_TEXT
     return 0.0 if config.width <= SMALL_WIDTH and rows > MANY_ROWS and not long_texts else None
+
+
+def without_steps(chosen: Settings, user_settings: Settings) -> Settings:
+    """The settings of a network that is ready before the first step: for steps, only what the user gave."""
+    names = ("epochs", "lr", "batch_tokens")
+    return replace(chosen, **{name: getattr(user_settings, name) for name in names})
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:

@@ -18,6 +18,7 @@ from regard.training.defaults import (
     resolve_settings,
     texts_per_step,
 )
+from regard.training.head_init.initializer import planned_contrastive
 from regard.training.head_init.new_head import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
@@ -51,9 +52,18 @@ def explain_settings(
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
     if inputs.fitted:
-        reason = "all weights are set before the first step; more training made them worse on few rows"
-        return [*rows, SettingReason("steps", "0", reason)]
+        return [*rows, _no_steps(inputs, refit=refit)]
     return [*rows, *_optimization(user_settings, chosen, inputs)]
+
+
+def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
+    """Why there are no steps after a linear model was fitted, and what comes before it."""
+    before = planned_contrastive(inputs.model, inputs.rows, len(inputs.model.checkpoint.labels or ()))
+    if before is None:
+        return SettingReason("steps", "0", "all weights are set before the first step")
+    twice = ", twice: without the validation rows and with them" if refit else ""
+    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{twice}"
+    return SettingReason("steps", "0", f"{first.replace('e-0', 'e-')}; more training made it worse on few rows")
 
 
 def _validation(user: Settings, data: LabeledData) -> SettingReason:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -24,7 +25,11 @@ from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
 from regard.training.defaults import (
+    REFIT_ROWS,
     DataSize,
+    SimilarityTraining,
+    contrastive_training,
+    default_head_init,
     probe_recipe,
     resolve_settings,
     similarity_recipe,
@@ -38,7 +43,7 @@ MEASURED_SECONDS = 0.25  # duration of a measurement
 VOCABULARY = 500  # vocabulary size of the measured layer
 WEIGHTS = 1 << 20  # number of weights of the measured optimizer step
 FORWARD_FRACTION = 1 / 3  # work of a forward pass as a fraction of a training step
-COMPILE_SECONDS = 40  # time to compile the kernels on a GPU
+GPU_START_SECONDS = 8  # until the first step on a GPU; steps are compiled only where that saves time
 
 
 @dataclass(frozen=True)
@@ -53,18 +58,18 @@ class MachineSpeed:
 
 def forecast(
     name: str, checkpoint: Checkpoint, *, pretrained: bool, device: str = "auto"
-) -> Callable[[str, int, LengthStatistics], TrainingEstimate | None]:
-    """A function that estimates a training from the task, the number of training rows and their lengths.
+) -> Callable[[str, int, LengthStatistics, int], TrainingEstimate | None]:
+    """A function that estimates a training from the task, the number of training rows, their lengths, and the classes.
 
     `pretrained`: the network is fine-tuned, not trained from scratch. Its weights need not be loaded. The function
     returns None for data without a training task, such as minimal pairs.
     """
 
-    def estimate(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate | None:
+    def estimate(task: str, rows: int, lengths: LengthStatistics, classes: int) -> TrainingEstimate | None:
         if task != "text" and task not in TASKS:
             return None
         speed = measure_speed(checkpoint.config, lengths, pick_device(device))
-        return estimate_training(name, checkpoint, speed, task, rows, lengths, pretrained=pretrained)
+        return estimate_training(name, checkpoint, speed, task, rows, lengths, pretrained=pretrained, classes=classes)
 
     return estimate
 
@@ -78,58 +83,97 @@ def estimate_training(
     lengths: LengthStatistics,
     *,
     pretrained: bool,
+    classes: int = 0,
 ) -> TrainingEstimate:
-    """Time and memory of a training with the settings that are chosen for such data."""
+    """Time and memory of a training with the settings that are chosen for such data. classes: 0 if unknown."""
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
     compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
     max_length = min(lengths.max_length, lengths.limit or lengths.max_length)
     size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
-    settings = _chosen(task, size, checkpoint, pretrained=pretrained, gpu=speed.gpu)
-    epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
-    tokens = size.sequences * size.mean
-    steps = max(math.ceil(epochs * tokens / batch), 1)
-    copies = 2 if settings.rdrop else 1
-    passes = epochs * (copies + default_dev_fraction(rows) * FORWARD_FRACTION)
-    seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
-    similarity_pairs = 0
-    if _learns_similarity(task, checkpoint, pretrained=pretrained):
-        before = similarity_training(config, size.sequences, gpu=speed.gpu)
-        similarity_pairs = before.pairs
-        seconds += 6.0 * compute_parameters * before.pairs * size.mean / speed.operations
-        seconds += before.pairs / before.per_step * parameters / speed.updates
+
+    head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
+    settings = _chosen(task, size, checkpoint, head_init, pretrained=pretrained, gpu=speed.gpu)
+    batch, copies = settings.batch_tokens or CPU_TOKENS, 2 if settings.rdrop else 1
+    if head_init == "contrastive":
+        work = _contrastive_work(size, classes)
+    else:
+        before = similarity_training(config, size.sequences, gpu=speed.gpu) if head_init == "similarity" else None
+        work = _work(size, settings.epochs or 1.0, batch, copies, before)
+    operations = 6.0 * compute_parameters * work.texts * size.mean
+    seconds = operations / speed.operations + work.updates * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
     return TrainingEstimate(
         model=name,
         parameters=parameters,
-        tokens=round(tokens),
+        tokens=round(size.sequences * size.mean),
         memory=plan_memory(network, dtype=dtype, passes=copies).total(micro_batch),
         device=speed.device,
-        seconds=round(seconds + (COMPILE_SECONDS if speed.gpu else 0), 2),
-        epochs=epochs,
-        steps=steps,
-        assumptions=f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens, AdamW, all weights trained",
-        similarity_pairs=similarity_pairs,
+        seconds=round(seconds + (GPU_START_SECONDS if speed.gpu else 0), 2),
+        epochs=work.epochs,
+        steps=work.steps,
+        assumptions=f"{work.words}, AdamW, all weights trained",
+        similarity_pairs=work.similarity_pairs,
+        contrastive_steps=work.contrastive_steps,
     )
 
 
-def _chosen(task: str, size: DataSize, checkpoint: Checkpoint, *, pretrained: bool, gpu: bool) -> Settings:
+class _Work(NamedTuple):
+    """What a training computes: `texts` forward and backward, and `updates` of all weights."""
+
+    texts: float
+    updates: float
+    epochs: float
+    steps: int
+    words: str
+    similarity_pairs: int = 0
+    contrastive_steps: int = 0
+
+
+def _work(size: DataSize, epochs: float, batch: int, copies: int, before: SimilarityTraining | None) -> _Work:
+    """Epochs, with a score of the validation rows after each; before them, similarity may be learned."""
+    steps = max(math.ceil(epochs * size.sequences * size.mean / batch), 1)
+    texts = size.sequences * epochs * (copies + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
+    words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens"
+    if before is None:
+        return _Work(texts, steps, epochs, steps, words)
+    return _Work(texts + before.pairs, steps + before.pairs / before.per_step, epochs, steps, words, before.pairs)
+
+
+def _contrastive_work(size: DataSize, classes: int) -> _Work:
+    """Contrastive steps; few rows take them twice, the second time with the validation rows."""
+    training, times = contrastive_training(size.sequences, classes), 2 if size.sequences <= REFIT_ROWS else 1
+    steps = times * training.steps
+    words = f"{training.steps} contrastive steps{', twice' if times == 2 else ''}"
+    texts = steps * min(training.texts, size.sequences)
+    return _Work(texts, steps, 0.0, 0, words, contrastive_steps=training.steps)
+
+
+def _chosen(
+    task: str, size: DataSize, checkpoint: Checkpoint, head_init: str, *, pretrained: bool, gpu: bool
+) -> Settings:
     """The settings of a training on such data; one pass over plain text."""
     config = checkpoint.config
     if task == "text":
         return replace(resolve_settings(Settings(), size, config, pretrained=pretrained), epochs=1.0)
     recipe = task_class(task).recipe(None if pretrained else config, size.sequences, gpu=gpu)
-    if pretrained and task_class(task).probe == "default" and checkpoint.pooling is not None:
+    if head_init == "probe":
         recipe = probe_recipe(config, size.sequences)
-    if _learns_similarity(task, checkpoint, pretrained=pretrained):
+    if head_init == "similarity":
         recipe = similarity_recipe(config, size.sequences)
     return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)
 
 
-def _learns_similarity(task: str, checkpoint: Checkpoint, *, pretrained: bool) -> bool:
-    """Whether a sentence encoder learns similarity before it is trained on text pairs."""
-    return task == "pair" and pretrained and checkpoint.pooling in ("mean", "first")
+def _head_init(task: str, checkpoint: Checkpoint, rows: int, classes: int, *, pretrained: bool) -> str:
+    """What a new head starts from: as `regard train` chooses it for a sentence encoder."""
+    if not pretrained or checkpoint.pooling is None or task == "text":
+        return "random"
+    if task == "pair":
+        return "similarity" if checkpoint.pooling in ("mean", "first") else "random"
+    if task_class(task).probe != "default":
+        return "random"
+    return default_head_init(classes, rows) if classes else "probe"
 
 
 def measure_speed(config: Config, lengths: LengthStatistics, device: torch.device) -> MachineSpeed:

@@ -9,6 +9,7 @@ the rest, the same for both.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -49,10 +50,14 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             inputs.validation.check(job)
         values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
         context.report(TrainingEvent("begin", 0, job.steps, values))
+        before: dict[str, Any] = {}
         if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
+            began = time.monotonic()
             inputs.initialize(job)
             context.world.broadcast_weights(job.network)
+            before = {"initialization": {"seconds": round(time.monotonic() - began, 3)}}
         run = fit_and_score(context, inputs, job)
+        run = replace(run, details={**run.details, **before})
         if inputs.refit is not None:
             run = train_again(run, inputs.refit())
         if context.world.is_main_process:
@@ -165,6 +170,7 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     context.report(TrainingEvent("note", 0, run.job.steps, {"text": f"training again on all {inputs.rows:,} rows"}))
     inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
+    began = time.monotonic()
     if inputs.initialize is not None:
         inputs.initialize(job)
     if run.job.score is None or run.fitted.best_step > 0:
@@ -172,7 +178,8 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
         if job.settings.lora.rank:
             merge_lora(job.network)
     job.network.eval()
-    details = {**run.details, "refit": {"rows": inputs.rows, "steps": job.steps}}
+    seconds = round(time.monotonic() - began, 3)
+    details = {**run.details, "refit": {"rows": inputs.rows, "steps": job.steps, "seconds": seconds}}
     checkpoint = replace(run.inputs.model.checkpoint, network=job.network, config=job.network.config)
     model = run.inputs.model._replace(checkpoint=checkpoint, tokenizer=inputs.model.tokenizer)
     written = replace(run.inputs, model=model, rows=inputs.rows)

@@ -28,6 +28,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.defaults import (
+    REFIT_ROWS,
     DataSize,
     chosen_settings,
     fill_from_recipe,
@@ -38,6 +39,7 @@ from regard.training.defaults import (
     similarity_recipe,
     static_recipe,
     tag_recipe,
+    without_steps,
 )
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
@@ -45,7 +47,12 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
-from regard.training.head_init.initializer import planned_similarity, progress_reporter, weight_initializer
+from regard.training.head_init.initializer import (
+    planned_contrastive,
+    planned_similarity,
+    progress_reporter,
+    weight_initializer,
+)
 from regard.training.head_init.mean_weights import MeanWeights
 from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
 from regard.training.job import BatchSource, TrainingJob
@@ -57,8 +64,6 @@ from regard.training.resume.lock import claim, exclusive
 from regard.training.run import RunContext, TrainingInputs
 from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import RecordValidation
-
-FEW_ROWS = 300  # up to which the rows that were split off for validation are trained on in the end
 
 
 @exclusive
@@ -166,7 +171,19 @@ def choose_settings(data: Where | LabeledData, **arguments: Unpack[DataArguments
 
     The arguments are those of `train`.
     """
+    return _resolved(_untrained(data, arguments)[1])
+
+
+def settings_to_repeat(data: Where | LabeledData, **arguments: Unpack[DataArguments]) -> Settings:
+    """The settings with which `train` does on this data what it would do by default; see `choose_settings`.
+
+    A network that is ready before the first step has no values for its steps: with them, it would be trained further.
+    """
     _, inputs, _ = _untrained(data, arguments)
+    return without_steps(_resolved(inputs), inputs.settings) if inputs.fitted else _resolved(inputs)
+
+
+def _resolved(inputs: TrainingInputs) -> Settings:
     model = inputs.model
     return resolve_settings(
         inputs.settings, inputs.size, model.checkpoint.config, pretrained=model.pretrained, recipe=inputs.recipe
@@ -212,9 +229,7 @@ def _training_inputs(
     initial_seed: int,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
-    baseline, recipe = _baseline_and_recipe(data, preset, user_settings, start=start, tokenizer=tokenizer)
-    if distillation is not None:
-        recipe = replace(recipe, rdrop=0.0)  # the teacher's probabilities are the second target
+    baseline, recipe = _baseline_and_recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
@@ -225,11 +240,10 @@ def _training_inputs(
     )
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
-    size = DataSize.of(examples.lengths, rows=len(data.train) if joined else None)
-    if baseline is None:
-        settings = _with_dropout(settings, task, model, size, rows=len(data.train), distilled=distillation is not None)
-    plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
-    recipe = _recipe(task, model, baseline, len(data.train), joined=joined, plain=plain) or recipe
+    rows = len(data.train)
+    size = DataSize.of(examples.lengths, rows=rows if joined else None)
+    settings = _with_dropout(settings, task, model, baseline, size, rows=rows, distilled=distillation is not None)
+    recipe = _recipe(task, model, baseline, settings, rows, joined=joined, distillation=distillation) or recipe
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
@@ -237,7 +251,7 @@ def _training_inputs(
         source=source,
         size=size,
         data=data,
-        rows=len(data.train),
+        rows=rows,
         settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
@@ -255,6 +269,7 @@ def _baseline_and_recipe(
     data: LabeledData,
     preset: str | None,
     settings: Settings,
+    distillation: Distillation | None,
     *,
     start: str | Path | None,
     tokenizer: str | Path | None,
@@ -265,7 +280,10 @@ def _baseline_and_recipe(
         check_baseline(baseline, data.task, settings, start=start, tokenizer=tokenizer)
     config = preset_config(None if baseline else preset, settings.model)
     gpu = pick_device(settings.device).type == "cuda"
-    return baseline, task_class(data.task).recipe(config, len(data.train), gpu=gpu)
+    recipe = task_class(data.task).recipe(config, len(data.train), gpu=gpu)
+    if distillation is not None:
+        recipe = replace(recipe, rdrop=0.0)  # the teacher's probabilities are the second target
+    return baseline, recipe
 
 
 def _model_and_settings(
@@ -291,13 +309,22 @@ def _model_and_settings(
 
 
 def _recipe(
-    task: Task, model: InitialModel, baseline: Baseline | None, rows: int, *, joined: bool, plain: bool
+    task: Task,
+    model: InitialModel,
+    baseline: Baseline | None,
+    settings: Settings,
+    rows: int,
+    *,
+    joined: bool,
+    distillation: Distillation | None,
 ) -> Recipe | None:
     """The recipe of a baseline, of a training that starts from a linear probe, and of pairs and tags; None for others.
 
-    plain: all weights are trained, without a teacher, and the user leaves open how the learning rate differs by layer.
+    That for tags is used if all weights are trained, without a teacher, and the user leaves open how the learning rate
+    differs by layer.
     """
     config = model.checkpoint.config
+    plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
     if model.probe:
@@ -321,13 +348,20 @@ def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Se
 
 
 def _with_dropout(
-    settings: Settings, task: Task, model: InitialModel, size: DataSize, *, rows: int, distilled: bool
+    settings: Settings,
+    task: Task,
+    model: InitialModel,
+    baseline: Baseline | None,
+    size: DataSize,
+    *,
+    rows: int,
+    distilled: bool,
 ) -> Settings:
     """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
     pairs = task.probe == "request"
     two_classes = isinstance(task, Classify) and task.kind == "single" and len(task.names) == 2
     single_texts = two_classes and model.head_init == "random" and not distilled
-    fine_tuned = model.pretrained and (pairs or single_texts) and not settings.rdrop
+    fine_tuned = baseline is None and model.pretrained and (pairs or single_texts) and not settings.rdrop
     if settings.dropout is not None or not fine_tuned:
         return settings
     dropout = fine_tuning_dropout(model.checkpoint.config, rows, mean_length=None if pairs else size.mean)
@@ -340,7 +374,7 @@ def _should_refit(inputs: TrainingInputs, data: LabeledData, *, ranks: int) -> b
     """Whether a second network is trained on all rows: on request, or if few rows start from a linear probe."""
     refit = inputs.settings.refit
     if refit == "auto":
-        few = len(data.train) + len(data.dev) <= FEW_ROWS
+        few = len(data.train) + len(data.dev) <= REFIT_ROWS
         return few and data.split_off and bool(data.dev) and inputs.model.probe and ranks == 1
     if refit == "yes" and not data.dev:
         raise InputError(
@@ -477,8 +511,11 @@ def _details(
     """What run.json says of the start of the training."""
     if baseline is not None:
         return {"preset": baseline.name}
-    similarity = planned_similarity(model, len(data.train), pick_device(settings.device))
-    return {} if similarity is None else {"similarity": asdict(similarity)}
+    plans = {
+        "contrastive": planned_contrastive(model, len(data.train), len(model.checkpoint.labels or ())),
+        "similarity": planned_similarity(model, len(data.train), pick_device(settings.device)),
+    }
+    return {name: asdict(plan) for name, plan in plans.items() if plan is not None}
 
 
 def start_lines(
@@ -493,6 +530,10 @@ def start_lines(
     if similarity is not None and job.steps:
         first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
         lines.append(f"similarity: {first}; --head-init random leaves this out")
+    contrastive = planned_contrastive(model, len(data.train), len(model.checkpoint.labels or ()))
+    if contrastive is not None:
+        first = f"{contrastive.steps} steps make the vectors of texts with the same label similar"
+        lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")
     chosen = chosen_settings(user_settings, job.settings)
     if chosen and job.steps:
         lines.append(f"chosen: {', '.join(chosen)}: {pluralize(job.steps, 'step')}")

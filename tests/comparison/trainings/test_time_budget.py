@@ -14,9 +14,12 @@ from regard.comparison.trainings.compared_data import load_compared_data
 from regard.comparison.trainings.time_budget import (
     BudgetGuard,
     OverBudget,
-    SlowSimilarity,
+    ShortenedTraining,
+    SlowStart,
     parse_duration,
     read_shortened,
+    report_shortened,
+    shortened_by,
     train_within,
 )
 from regard.errors import InputError
@@ -56,7 +59,7 @@ def test_a_shortened_training_is_resumed_with_as_many_steps(
     class Short(BudgetGuard):
         def __call__(self, event: TrainingEvent) -> None:
             if event.kind == "log":
-                raise OverBudget(3, 400)
+                raise OverBudget(3, 3, 9.0)
 
     monkeypatch.setattr(time_budget, "BudgetGuard", Short)
     options = {"preset": "tiny-bert", "start": None, "training": None, "settings": {"epochs": 50, "log_every": 1}}
@@ -80,7 +83,7 @@ def test_similarity_may_take_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -
     clock = iter([0.0, 2.0, 12.0])
     slow = BudgetGuard(40.0, None)
     slow(TrainingEvent("fit", 10, 30, learning))
-    with pytest.raises(SlowSimilarity):
+    with pytest.raises(SlowStart):
         slow(TrainingEvent("fit", 20, 30, learning))
 
 
@@ -96,7 +99,7 @@ def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
     data = load_compared_data(path).labeled
     texts = [f"{row['first']} {row['second']}" for row in rows]
     encoder = write_sentence_encoder(tmp_path / "encoder", texts)
-    monkeypatch.setattr(time_budget, "SIMILARITY", 0.0)
+    monkeypatch.setattr(time_budget, "START", 0.0)
     events: list[TrainingEvent] = []
     options: dict[str, Any] = {"preset": None, "start": str(encoder), "settings": {"log_every": 1}}
     options["training"] = events.append
@@ -109,7 +112,36 @@ def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
     ]
     shortened = read_shortened(tmp_path / "model")
     assert shortened is not None
-    assert (shortened.steps, shortened.similarity) == (None, False)
+    assert (shortened.steps, shortened.without) == (None, LEARNING)
     before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
     train_within(600.0, tmp_path / "model", data, **options)  # it had ended
     assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_contrastive_training_may_take_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 2.0, 12.0])
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
+    guard = BudgetGuard(40.0, None)
+    guard(TrainingEvent("fit", 10, 30, {"what": "contrastive training"}))
+    with pytest.raises(SlowStart) as slow:
+        guard(TrainingEvent("fit", 20, 30, {"what": "contrastive training"}))
+    shortened = ShortenedTraining(None, None, 40.0, without=slow.value.what)
+    assert shortened.applied({"lr": 1e-4}) == {"lr": 1e-4, "head_init": "probe"}
+
+
+def test_too_few_steps_to_learn_from_are_not_trained() -> None:
+    over = OverBudget(2, 144, 210.0)
+    assert over.steps == 20
+    events: list[TrainingEvent] = []
+    report_shortened(events.append, shortened_by(over, 40.0))
+    assert events[0].values["text"] == (
+        "only 2 of 144 steps fit into 40 s, too few to learn from, so 20 are trained, which takes longer "
+        "(all take about 3.5 min); the training begins again"
+    )
+
+
+def test_files_of_older_versions_are_read(tmp_path: Path) -> None:
+    (tmp_path / "model.steps.json").write_text('{"steps": 3, "planned": 9, "seconds": 5.0, "similarity": false}')
+    shortened = read_shortened(tmp_path / "model")
+    assert shortened is not None
+    assert (shortened.steps, shortened.without) == (3, LEARNING)

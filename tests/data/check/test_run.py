@@ -240,7 +240,7 @@ def test_any_text_can_be_checked(tmp_path_factory: pytest.TempPathFactory, rows:
 def test_training_is_estimated_for_the_given_task(tmp_path: Path) -> None:
     tasks: list[str] = []
 
-    def forecast(task: str, rows: int, lengths: LengthStatistics) -> None:
+    def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int) -> None:
         tasks.append(task)
 
     path = tmp_path / "pairs.csv"

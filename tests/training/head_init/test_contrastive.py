@@ -12,8 +12,9 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
+from regard.training.defaults import ContrastiveTraining
 from regard.training.head_init import contrastive
-from regard.training.head_init.contrastive import pair_loss, sample_batch, steps_and_rate, train_contrastive
+from regard.training.head_init.contrastive import pair_loss, sample_batch, train_contrastive
 from regard.training.head_init.linear_probe import pooled_vectors
 
 
@@ -40,30 +41,26 @@ def test_a_batch_may_have_pairs_of_one_kind_only(labels: list[int]) -> None:
 @pytest.mark.parametrize(("classes", "expected"), [(2, 16), (4, 8), (10, 3)])
 def test_batches_have_equally_many_rows_of_each_class(classes: int, expected: int) -> None:
     labels = np.repeat(np.arange(classes), 40)
-    rows = sample_batch(labels, np.random.default_rng(0))
+    rows = sample_batch(labels, 32, np.random.default_rng(0))
     assert len(rows) == len(set(rows.tolist()))
     assert np.bincount(labels[rows], minlength=classes).tolist() == [expected] * classes
 
 
 def test_rare_classes_give_what_they_have() -> None:
     labels = np.array([0] * 50 + [1])
-    assert np.bincount(labels[sample_batch(labels, np.random.default_rng(0))]).tolist() == [16, 1]
+    assert np.bincount(labels[sample_batch(labels, 32, np.random.default_rng(0))]).tolist() == [16, 1]
 
 
 def test_of_many_classes_a_batch_has_some() -> None:
     labels = np.repeat(np.arange(100), 4)
-    counts = np.bincount(labels[sample_batch(labels, np.random.default_rng(0))])
+    counts = np.bincount(labels[sample_batch(labels, 32, np.random.default_rng(0))])
     assert set(counts.tolist()) <= {0, 2}
-    assert counts.sum() == contrastive.BATCH_TEXTS
-
-
-@pytest.mark.parametrize(("texts", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])
-def test_very_few_texts_change_the_vectors_less(texts: int, classes: int, steps: int) -> None:
-    assert steps_and_rate(texts=texts, classes=classes)[0] == steps
+    assert counts.sum() == 32
 
 
 def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contrastive, "FEW_LR", 3e-3)  # the weights are random, so far from any solution
+    training = ContrastiveTraining(steps=25, texts=32, lr=3e-3)  # the weights are random, so far from any solution
+    monkeypatch.setattr(contrastive, "contrastive_training", lambda rows, classes: training)
     records = [
         ClassifyRecord(f"{word} water {number}", label=label)
         for number in range(6)
@@ -85,7 +82,7 @@ def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.Monk
     train_contrastive(network, task, examples, seed=0, report=lambda what, done, total: steps.append((done, total)))
     assert loss() < 0.5 * first
     assert not network.training
-    assert steps[-1] == (contrastive.FEW_STEPS, contrastive.FEW_STEPS)
+    assert steps[-1] == (25, 25)
     assert all(torch.equal(before[name], weight) for name, weight in head.items())
 
 

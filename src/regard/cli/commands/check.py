@@ -187,6 +187,8 @@ def _summary(report: CheckReport) -> list[tuple[str, str]]:
         takes = f"about {format_duration(about.seconds)} on {about.device}, {format_bytes(about.memory)} of memory"
         first = f"similarity of {about.similarity_pairs:,} pairs, then " if about.similarity_pairs else ""
         steps = f"{first}{about.epochs:g} epochs, {pluralize(about.steps, 'step')}"
+        if about.contrastive_steps:
+            steps = f"{about.contrastive_steps} contrastive steps, then a linear probe"
         rows.append(("training", f"{about.model}: {takes} ({steps})"))
     return rows
 

@@ -195,10 +195,10 @@ def _explain(command: TrainCommand) -> None:
 def _print_config(command: TrainCommand) -> None:
     from regard.baselines import BASELINES
     from regard.training.from_scratch.baseline_model import BASELINE_SETTINGS
-    from regard.training.train import choose_settings
+    from regard.training.train import settings_to_repeat
 
     arguments = _common_arguments(command)
-    settings = asdict(choose_settings(command.data, **arguments))
+    settings = asdict(settings_to_repeat(command.data, **arguments))
     baseline = BASELINES.get(command.preset or "")
     if baseline is not None and baseline.fitted:  # it refuses settings of training steps
         settings = {name: value for name, value in settings.items() if name in BASELINE_SETTINGS}

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.atomic import atomic_text_file
+from regard.data.check.page import format_duration
 from regard.errors import FolderError, InputError, setting
-from regard.training.head_init.similarity import LEARNING
+from regard.training.head_init import contrastive, similarity
 from regard.training.load_data import LabeledData
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.train import train
@@ -21,7 +22,9 @@ from regard.training.train import train
 UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
 TOLERANCE = 1.1  # of the budget, before a training is shortened
 SAFETY = 0.9  # part of the budget that a shortened training is planned for
-SIMILARITY = 0.5  # part of the budget that similarity may be learned for, before the training on the labels
+START = 0.5  # part of the budget that may be spent before the first step, on similarity or contrastive training
+LEAST = 20  # steps that are trained even if they take longer: with fewer, nothing is learned
+WITHOUT = {similarity.LEARNING: "random", contrastive.LEARNING: "probe"}  # the head_init that leaves it out
 
 
 def parse_duration(value: str | float | None) -> float | None:
@@ -35,30 +38,40 @@ def parse_duration(value: str | float | None) -> float | None:
 
 
 class OverBudget(Exception):
-    """A training that would take longer than its budget; `steps` of all `planned` ones is what the budget allows."""
+    """A training that would take longer than its budget: `expected` seconds for all `planned` steps.
 
-    def __init__(self, steps: int, planned: int) -> None:
-        super().__init__(steps)
-        self.steps, self.planned = steps, planned
+    `fitting` of them fit into the budget, and `steps` are to be trained: 20 at least, if there are as many.
+    """
+
+    def __init__(self, fitting: int, planned: int, expected: float) -> None:
+        super().__init__(fitting)
+        self.fitting, self.planned, self.expected = fitting, planned, expected
+        self.steps = max(fitting, min(LEAST, planned))
 
 
-class SlowSimilarity(Exception):
-    """A training that would learn similarity for most of its budget, before the first step on the labels."""
+class SlowStart(Exception):
+    """A training that would spend most of its budget before its first step; on what: a key of `WITHOUT`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
 
 
 @dataclass(frozen=True)
 class ShortenedTraining:
-    """How many steps of a training fit into its time budget, and whether it does not learn similarity first."""
+    """What a training gives up to fit into its time budget."""
 
-    steps: int | None  # None if all fit
+    steps: int | None  # how many are trained; None for all
     planned: int | None  # None in the files of older comparisons
     seconds: float  # the budget
-    similarity: bool = True
+    without: str | None = None  # what is left out before the first step, a key of `WITHOUT`
+    fitting: int | None = None  # steps that fit; `steps` are more if these are too few to learn from
+    expected: float | None = None  # seconds of all steps
 
     def applied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of the shortened training."""
         changed = dict(settings) if self.steps is None else with_steps(settings, self.steps)
-        return changed if self.similarity else {**changed, "head_init": "random"}
+        return changed if self.without is None else {**changed, "head_init": WITHOUT[self.without]}
 
 
 class BudgetGuard:
@@ -72,8 +85,8 @@ class BudgetGuard:
     def __call__(self, event: TrainingEvent) -> None:
         if self.forward is not None:
             self.forward(event)
-        learns_similarity = event.kind == "fit" and event.values.get("what") == LEARNING
-        if event.kind != "log" and not learns_similarity:
+        what = event.values.get("what") if event.kind == "fit" else None
+        if event.kind != "log" and what not in WITHOUT:
             return
         now = time.monotonic()
         if self.first is None or self.first[0] != event.kind:
@@ -82,11 +95,11 @@ class BudgetGuard:
         _, step, at = self.first
         per_step = (now - at) / max(event.step - step, 1)
         expected = (at - self.started) + per_step * (event.steps - step)
-        if learns_similarity and expected > SIMILARITY * self.seconds:
-            raise SlowSimilarity
-        if not learns_similarity and expected > TOLERANCE * self.seconds:
-            steps = int((SAFETY * self.seconds - (at - self.started)) / per_step) + step
-            raise OverBudget(max(1, steps), event.steps)
+        if what is not None and expected > START * self.seconds:
+            raise SlowStart(what)
+        if what is None and expected > TOLERANCE * self.seconds:
+            fitting = int((SAFETY * self.seconds - (at - self.started)) / per_step) + step
+            raise OverBudget(max(1, fitting), event.steps, expected)
 
 
 def train_within(
@@ -114,11 +127,10 @@ def train_within(
         left = max(deadline - time.monotonic(), 1.0)
         try:
             return train_to_folder(options, BudgetGuard(left, training), again=again)
-        except SlowSimilarity:
-            shortened = ShortenedTraining(None, None, seconds, similarity=False)
+        except SlowStart as slow:
+            shortened = ShortenedTraining(None, None, seconds, without=slow.what)
         except OverBudget as over:
-            similarity = shortened is None or shortened.similarity
-            shortened = ShortenedTraining(over.steps, over.planned, seconds, similarity)
+            shortened = shortened_by(over, seconds, without=None if shortened is None else shortened.without)
         report_shortened(training, shortened)
         with atomic_text_file(_limit_file(folder)) as file:
             file.write(json.dumps(asdict(shortened)) + "\n")
@@ -128,14 +140,24 @@ def train_within(
             return train(data, overwrite=True, **shared, **options).seconds
 
 
+def shortened_by(over: OverBudget, seconds: float, *, without: str | None = None) -> ShortenedTraining:
+    """The training with fewer steps."""
+    return ShortenedTraining(over.steps, over.planned, seconds, without, over.fitting, over.expected)
+
+
 def report_shortened(training: OnTrainingEvent | None, shortened: ShortenedTraining) -> None:
     """Say what a training gives up, before it begins again."""
     if training is None:
         return
-    text = f"learning similarity would take more than half of {shortened.seconds:.0f} s, so it is left out"
+    text = f"{shortened.without} would take more than half of {shortened.seconds:.0f} s, so it is left out"
     if shortened.steps is not None:
         planned = "" if shortened.planned is None else f" of {shortened.planned:,}"
-        text = f"only {shortened.steps:,}{planned} steps fit into {shortened.seconds:.0f} s"
+        fitting = shortened.steps if shortened.fitting is None else shortened.fitting
+        text = f"only {fitting:,}{planned} steps fit into {shortened.seconds:.0f} s"
+        if fitting < shortened.steps:
+            text += f", too few to learn from, so {shortened.steps:,} are trained, which takes longer"
+        if shortened.expected is not None:
+            text += f" (all take about {format_duration(shortened.expected)})"
     training(TrainingEvent("note", 0, shortened.planned or 0, {"text": f"{text}; the training begins again"}))
 
 
@@ -145,8 +167,9 @@ def read_shortened(folder: Path) -> ShortenedTraining | None:
     if not file.exists():
         return None
     values = json.loads(file.read_text(encoding="utf-8"))
-    known: dict[str, Any] = {"steps": None, "planned": None, "similarity": True}  # files of older versions have fewer
-    return ShortenedTraining(**{**known, **values})
+    if values.pop("similarity", True) is False:  # a file of an older version
+        values["without"] = similarity.LEARNING
+    return ShortenedTraining(**{"steps": None, "planned": None, **values})
 
 
 def _limit_file(folder: Path) -> Path:

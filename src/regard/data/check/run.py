@@ -54,13 +54,14 @@ class TargetModel:
     count_tokens: counts the tokens of texts.
     special_tokens: number of special tokens around a text.
     limit: maximum tokens of the model.
-    forecast: estimates training; called with the task, the number of training rows and their lengths.
+    forecast: estimates training; called with the task, the number of training rows, their lengths, and the number of
+        classes, 0 if the labels are not classes.
     """
 
     count_tokens: TokenCounter = estimate_from_words
     special_tokens: int = 2
     limit: int | None = None
-    forecast: Callable[[str, int, LengthStatistics], TrainingEstimate | None] | None = None
+    forecast: Callable[[str, int, LengthStatistics, int], TrainingEstimate | None] | None = None
 
 
 def check(
@@ -241,7 +242,9 @@ class _CheckRun:
     def _estimate(self, first: Reader | None, lengths: LengthStatistics | None) -> TrainingEstimate | None:
         if self.model.forecast is None or first is None or lengths is None:
             return None
-        return self.model.forecast(self.task or first.schema.task, first.rows, lengths)
+        one_label = sum(next(iter(self.labels.counts.values()), {}).values()) == first.rows
+        classes = len(self.labels.total) if one_label and self.label_kind in (None, "single") else 0
+        return self.model.forecast(self.task or first.schema.task, first.rows, lengths, classes)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)

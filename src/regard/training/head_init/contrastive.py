@@ -19,14 +19,12 @@ from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import network_runner
 from regard.text.flat_tokens import Ints
+from regard.training.defaults import contrastive_training
 from regard.training.engine.loop import seed_step
 from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor
 
-STEPS, LR = 50, 5e-5
-FEW_STEPS, FEW_LR = 25, 4e-5  # with fewer texts per class than
-FEW_TEXTS = 12
-BATCH_TEXTS = 32
+LEARNING = "contrastive training"  # its name in progress events
 WARMUP = 0.1  # of all steps
 MAX_GRAD_NORM = 1.0
 
@@ -50,41 +48,33 @@ def train_contrastive(
     if not parameters:  # a frozen encoder
         return
     labels = np.asarray(examples.by_sequence["label"])
-    steps, lr = steps_and_rate(texts=len(np.unique(examples.owners)), classes=len(np.unique(labels)))
-    optimizer = AdamW(parameters, lr=lr, weight_decay=0.0, fused=True)
+    training = contrastive_training(len(np.unique(examples.owners)), len(np.unique(labels)))
+    optimizer = AdamW(parameters, lr=training.lr, weight_decay=0.0, fused=True)
     run = network_runner(network, task, dtype=dtype)
     rng = np.random.default_rng(seed)
     was_training = network.training
     network.train()
-    for step in range(steps):
+    for step in range(training.steps):
         seed_step(seed, step, device=device)
-        inputs = task.prepare(examples.take(sample_batch(labels, rng)).to(device))
+        inputs = task.prepare(examples.take(sample_batch(labels, training.texts, rng)).to(device))
         pooled = run(inputs).pooled
         assert pooled is not None
         pair_loss(pooled.float(), inputs["label"]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
         for group in optimizer.param_groups:
-            group["lr"] = lr * lr_factor("linear", step, steps, WARMUP)
+            group["lr"] = training.lr * lr_factor("linear", step, training.steps, WARMUP)
         optimizer.step()
         for parameter in network.parameters():
             parameter.grad = None
         if report is not None:
-            report("contrastive training", step + 1, steps)
+            report(LEARNING, step + 1, training.steps)
     network.train(was_training)
 
 
-def steps_and_rate(*, texts: int, classes: int) -> tuple[int, float]:
-    """The number of steps and the learning rate.
-
-    With very few texts of each class, the vectors stay close to the pretrained ones (see benchmarks/defaults.md).
-    """
-    return (FEW_STEPS, FEW_LR) if texts < FEW_TEXTS * classes else (STEPS, LR)
-
-
-def sample_batch(labels: Ints, rng: np.random.Generator) -> Ints:
+def sample_batch(labels: Ints, texts: int, rng: np.random.Generator) -> Ints:
     """Rows of a batch: equally many of each class where possible, two or more of each class that has them."""
-    classes = rng.permutation(np.unique(labels))[: BATCH_TEXTS // 2]
-    each = max(2, BATCH_TEXTS // len(classes))
+    classes = rng.permutation(np.unique(labels))[: texts // 2]
+    each = max(2, texts // len(classes))
     parts = []
     for number in classes:
         rows = np.flatnonzero(labels == number)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -15,7 +17,13 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
-from regard.training.defaults import SimilarityTraining, similarity_training
+from regard.training.defaults import (
+    ContrastiveTraining,
+    SimilarityTraining,
+    contrastive_training,
+    similarity_training,
+)
+from regard.training.engine.loop import Stopped
 from regard.training.head_init.contrastive import train_contrastive
 from regard.training.head_init.linear_probe import start_from_probe
 from regard.training.head_init.sentence_encoder import SentenceEncoder
@@ -53,7 +61,8 @@ def weight_initializer(
         assert isinstance(task, Classify)
         report = progress_reporter(job)
         if model.head_init == "contrastive":
-            train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
+            with _stopped_by_keyboard():
+                train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
         start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
         start() if baseline is None else start(max_rows=len(examples), strength=None)
 
@@ -64,6 +73,21 @@ def weight_initializer(
     if baseline is not None and baseline.fitted:
         return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
     return None
+
+
+@contextmanager
+def _stopped_by_keyboard() -> Iterator[None]:
+    """Ctrl-C in this block says that nothing is saved."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        words = "stopped during contrastive training; nothing is saved yet."
+        raise Stopped(words, signal=signal.SIGINT, advice="Start it again.") from None
+
+
+def planned_contrastive(model: InitialModel, rows: int, classes: int) -> ContrastiveTraining | None:
+    """How vectors are made similar before a linear probe is fitted; None if they are not."""
+    return contrastive_training(rows, classes) if model.head_init == "contrastive" else None
 
 
 def planned_similarity(model: InitialModel, rows: int, device: torch.device) -> SimilarityTraining | None:

@@ -51,7 +51,7 @@ class MeanWeights:
     def details(self) -> dict[str, Any]:
         """Fields of run.json: how many trainings there were, and how long each was; the settings are theirs."""
         runs = [read_json(folder, "run.json") for folder in self.folders]
-        shared = {name: value for name, value in runs[0].items() if name in ("settings", "similarity")}
+        shared = {name: value for name, value in runs[0].items() if name in ("settings", "contrastive", "similarity")}
         seconds = round(sum(run["done"]["seconds"] for run in runs), 3)
         return {**shared, "mean_of": {"trainings": len(runs), "steps": runs[0]["done"]["steps"], "seconds": seconds}}
 

@@ -22,6 +22,7 @@ from regard.report.facts import RunFacts
 from regard.report.model_card import model_card
 from regard.report.page import report_page
 from regard.report.row_facts import row_facts
+from regard.training.defaults import without_steps
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import read_metrics
 from regard.training.resume.lock import check_free
@@ -85,7 +86,7 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
         "task_settings": run.task.settings(),
         "start": job.identity.get("start"),
         "tokenizer": job.identity.get("tokenizer"),
-        "settings": asdict(job.settings),
+        "settings": asdict(without_steps(job.settings, run.inputs.settings) if run.inputs.fitted else job.settings),
         "data": {
             "recognized": data.reason,
             "train_rows": len(data.train),

@@ -1,0 +1,69 @@
+"""A training with few labels by its defaults: contrastive steps and a linear probe, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sentence_encoder import write_sentence_encoder
+
+import regard
+from regard.training.engine.loop import Stopped
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.train import choose_settings, explain_defaults, settings_to_repeat
+
+ROWS = [
+    {"text": f"{word} water {number}", "label": label}
+    for number in range(20)
+    for word, label in (("cold", "a"), ("warm", "b"))
+]
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    return write_sentence_encoder(tmp_path / "encoder", [row["text"] for row in ROWS])
+
+
+def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> None:
+    events: list[TrainingEvent] = []
+    regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert run["contrastive"] == {"steps": 50, "texts": 32, "lr": 5e-5}
+    assert run["initialization"]["seconds"] > 0
+    assert run["refit"]["seconds"] > 0
+    assert run["done"]["steps"] == 0
+    assert [run["settings"][name] for name in ("epochs", "lr", "batch_tokens")] == [None, None, None]
+    card = (tmp_path / "run/README.md").read_text()
+    assert "50 steps with up to 32 texts and a learning rate of 5e-05" in card
+    assert "on 40 rows." in card
+    assert "the same training on the other 36 rows; the model here was then trained on all 40." in card
+    assert "randomly initialized" not in card
+    assert "training, 50 contrastive steps" in (tmp_path / "run/report.html").read_text()
+    lines = next(event.values["lines"] for event in events if event.kind == "begin")
+    assert any(line.startswith("contrastive: 50 steps make the vectors") for line in lines)
+
+
+def test_its_settings_repeat_it(encoder: Path) -> None:
+    arguments: dict[str, Any] = {"start": encoder}
+    assert choose_settings(ROWS, **arguments).epochs
+    assert settings_to_repeat(ROWS, **arguments).epochs is None
+    assert settings_to_repeat(ROWS, lr=1e-3, **arguments).lr == 1e-3
+    assert settings_to_repeat(ROWS, head_init="probe", **arguments).epochs
+
+
+def test_the_defaults_are_explained(encoder: Path) -> None:
+    explained = {reason.name: reason for reason in explain_defaults(ROWS, start=encoder)}
+    assert explained["head_init"].value == "contrastive"
+    first = "50 contrastive steps of 32 texts at 5e-5 come before, twice: without the validation rows and with them"
+    assert explained["steps"].reason == f"{first}; more training made it worse on few rows"
+
+
+def test_ctrl_c_says_that_nothing_is_saved(encoder: Path, tmp_path: Path) -> None:
+    def stop(event: TrainingEvent) -> None:
+        if event.values.get("what") == "contrastive training":
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match="stopped during contrastive training; nothing is saved yet"):
+        regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=stop)
