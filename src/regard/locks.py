@@ -70,7 +70,7 @@ def _open_lock_file(path: Path) -> TextIO:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise FolderError(
-            f"{path} cannot be written: {reason}. Choose an output folder inside a folder with write permission."
+            f"{path.parent} cannot be written: {reason}. Choose an output folder inside a folder with write permission."
         ) from error
 
 

@@ -66,9 +66,22 @@ def test_one_article_cannot_be_split(tmp_path: Path) -> None:
     article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": questions}]}
     (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
     with pytest.raises(
-        InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_fraction=0"
+        InputError, match=r"10 % of these 20 rows cannot be split off.*of one document.*with dev; dev_fraction=0"
     ):
         train(tmp_path / "one.json", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"text": f"word {n}", "label": "ab"[n % 2]} for n in range(4)], "4 rows are too few to split 10 % off"),
+        ([{"text": f"word {n}", "label": "a"} for n in range(4)], "one label only"),
+        ([{"text": "ab"[n % 2], "label": f"label {n}"} for n in range(40)], "rows with equal texts"),
+    ],
+)
+def test_rows_that_cannot_be_split(rows: list[dict[str, str]], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        load_data(rows)
 
 
 def test_a_label_that_only_dev_has_is_found_before_training(

@@ -16,7 +16,7 @@ from regard.data.readers import Reader, read, split_names
 from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord, TranslateRecord
 from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
-from regard.errors import DataError, InputError, setting
+from regard.errors import DataError, InputError, pluralize, setting
 from regard.garbage import without_garbage_collection
 from regard.tasks import task_class
 from regard.training.settings import Settings
@@ -83,16 +83,16 @@ def _read_data(
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
     _check_labeled(reader, task)
     records = list(reader)
+    name = task or reader.schema.task
     other = _dev_reader(data, dev, inside, reader, columns, options)
     if other is not None:
         dev_records = list(other)
         _check_overlap(records, dev_records)
     elif dev_fraction != 0:
         fraction = default_dev_fraction(len(records)) if dev_fraction is None else dev_fraction
-        records, dev_records = _split_off(records, fraction, seed)
+        records, dev_records = _split_off(records, fraction, seed, name)
     else:
         dev_records = []
-    name = task or reader.schema.task
     other_uses = _hints(reader, [*records, *dev_records], task, options.get("labels"))
     read_options = _read_options(reader, columns, options.get("encoding"))
     return LabeledData(
@@ -142,13 +142,25 @@ def default_dev_fraction(rows: int) -> float:
     return min(DEV_FRACTION, (MANY_DEV_ROWS + DEV_FRACTION_OF_MANY * rows) / max(rows, 1))
 
 
-def _split_off(records: list[Record], fraction: float, seed: int) -> tuple[list[Record], list[Record]]:
+def _split_off(
+    records: list[Record], fraction: float, seed: int, task: str | None = None
+) -> tuple[list[Record], list[Record]]:
     """Training and validation records, the latter a fraction of all."""
     try:
         parts = split_records(records, {"train": 1 - fraction, "dev": fraction}, seed=seed)
     except InputError as error:
+        if task is not None:
+            task_class(task).from_records(records)  # a missing label or a single class is the better error
+        rows, share = pluralize(len(records), "row"), f"{100 * fraction:.2g} %"
+        problem = f"{rows} are too few to split {share} off for validation."
+        if fraction * len(records) >= 1:
+            problem = (
+                f"{share} of these {rows} cannot be split off for validation: rows with equal texts, or of one "
+                "document, stay together."
+            )
         raise InputError(
-            f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
+            f"{problem} Give more rows, or validation rows with {setting('dev')}; {setting('dev_fraction', 0)} trains "
+            "on all rows, without a score."
         ) from error
     return [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
 

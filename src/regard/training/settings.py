@@ -139,7 +139,7 @@ class Settings:
     layerwise_lr_decay: float | None = None  # Learning rate of each layer relative to the one above; 1 disables it.
     freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
-    # Dropout of the whole network; if not given, the model's own, or 0 for small pair models.
+    # Dropout of the whole network; if not given, the model's own, or 0 for small models of text pairs and short texts.
     dropout: float | None = None
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
