@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from regard.cli.arguments import read_texts
+from regard.cli.arguments import check_not_files, read_texts
+from regard.cli.output import UsageError
 from regard.errors import DataError, InputError
 
 
@@ -79,3 +80,14 @@ def test_files_that_cannot_be_read_say_where(tmp_path: Path, name: str, content:
     with pytest.raises(DataError, match=message) as caught:
         read_texts(str(tmp_path / name))
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["missing.csv", "data/rows.jsonl.gz"])
+def test_the_name_of_a_missing_file_is_no_text(text: str) -> None:
+    with pytest.raises(UsageError, match=f'"{text}" does not exist'):
+        check_not_files(["a text", text], False, "")
+    check_not_files(["a text", text], True, "")
+
+
+def test_texts_that_mention_files_are_texts() -> None:
+    check_not_files(["see rows.csv", "it ended. then", "v1.2"], False, "")

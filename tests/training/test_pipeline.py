@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from tests.training.inputs import run_context, training_inputs
 
+from regard.data.records import ClassifyRecord
+from regard.metrics.confidence import Score
 from regard.tasks.inference import ScoreResult
+from regard.tasks.task import RowOutputs
 from regard.training import validation
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pipeline import (
     FREE_SETTINGS,
     fit_and_score,
+    majority_note,
     model_line,
     plan_training,
     resume_settings,
@@ -112,3 +117,18 @@ def test_the_model_in_words(tmp_path: Path) -> None:
     job = replace(job, network=torch.nn.Linear(999, 2))  # type: ignore[arg-type]  # 2,000 weights
     assert model_line(job, "mine", pretrained=True) == "model: mine, 2,000 parameters, on cpu"
     assert model_line(job, "mine", pretrained=False).endswith("on cpu, untrained (randomly initialized)")
+
+
+@pytest.mark.parametrize(("accuracy", "is_noted"), [(0.6, True), (0.75, True), (0.8, False)])
+def test_a_classifier_that_is_no_better_than_guessing_is_noted(accuracy: float, is_noted: bool) -> None:
+    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a")]
+    result = SimpleNamespace(scores={"accuracy": Score(accuracy, 0.0, 1.0)})
+    note = majority_note(rows, result)  # type: ignore[arg-type]
+    assert (note is not None) == is_noted
+    if note is not None:
+        assert note.startswith('no better than guessing: always "a" would be right for 75.0% of the validation rows')
+
+
+def test_numbers_are_not_compared_with_guessing() -> None:
+    rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
+    assert majority_note(rows, SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})) is None  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,7 @@ from regard.errors import InputError
 TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "masked", "causal", "bidirectional")
 CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
+FILE_NAME = re.compile(r"\S+\.(csv|tsv|jsonl?|parquet|conll|txt)(\.(gz|xz|zst|bz2))?")  # such a text is meant as a file
 INPUT_ROLES = ("text", "first", "second", "question", "context")  # columns of inputs without labels
 ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "document", "group")
 
@@ -140,6 +142,9 @@ def check_not_files(texts: Sequence[str], literal: bool, advice: str, *, metavar
             f'"{shown}" is a file, but {metavar} is the text itself. {advice.format(name=shown)} '
             "If this is the text, add --literal."
         )
+    missing = None if literal else next((text for text in texts if FILE_NAME.fullmatch(text)), None)
+    if missing is not None:
+        raise UsageError(f'"{missing}" does not exist. If this is the text, not a file, add --literal.')
 
 
 def _is_file(text: str) -> bool:

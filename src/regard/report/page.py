@@ -146,7 +146,7 @@ def _curves(facts: RunFacts) -> list[str]:
         name = main.replace("_", " ")
         line = Line("validation", [(one["step"], one["scores"][main]) for one in scored], 2, dots=True)
         best = next((one for one in reversed(scored) if one["best"]), scored[-1])
-        mark = (best["step"], f"best {best['scores'][main]:.4f}")
+        mark = (best["step"], f"written: {best['scores'][main]:.4f}")
         curve = line_plot([line], x_name="step", label=f"{name} over steps", mark=mark)
         cards.append(card(f"{name[:1].upper()}{name[1:]} during training", curve + legend([line])))
     return cards

@@ -12,7 +12,6 @@ from regard.training.defaults import (
     FEW_ROWS,
     FINE_TUNING,
     LITTLE_DATA,
-    MIN_STEPS,
     SIMILARITY_ROWS,
     TEXTS,
     resolve_settings,
@@ -151,7 +150,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if joined:
         reason += "; those of a document share sequences"
     if recipe.tokens is None and round(texts) < TEXTS:
-        reason += f"; fewer than {TEXTS}, so that an epoch has about {MIN_STEPS} steps"
+        reason += f"; fewer than {TEXTS}, so that an epoch of few texts has more steps"
     elif inputs.model.pretrained and round(texts) > TEXTS and texts_per_step(size.sequences, config, recipe) > TEXTS:
         reason += f"; more than {TEXTS}, since a small encoder learns large data sets as well with large steps"
     yield SettingReason(
@@ -183,7 +182,8 @@ def _learning_rate(user: Settings, chosen: Settings, inputs: TrainingInputs) -> 
     elif inputs.model.pretrained:
         reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
         reason += f"(this one: {config.width}) get more, small steps less and large ones more"
-        if not inputs.model.probe and size.sequences <= LITTLE_DATA:
+        random_head = not inputs.model.probe and inputs.model.head_init != "similarity"
+        if random_head and size.sequences <= LITTLE_DATA:
             reason += "; little data with a random head gets more"
     else:
         reason = f"a network of width {config.width} from scratch"

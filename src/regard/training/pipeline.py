@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
+from regard.data.records import ClassifyRecord, PairRecord
 from regard.tasks.inference import ScoreResult, score_outputs
-from regard.tasks.task import Task
+from regard.tasks.task import RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults import resolve_settings
 from regard.training.engine.distributed import leave_process_group
@@ -135,6 +138,9 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
     }
+    note = majority_note(rows.rows, scores)
+    if note is not None:
+        context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": note}))
     uncalibrated = None if first_scores is None else first_scores.calibration
     decoding = tune_decoding(job, inputs.model, inputs.validation)
     if decoding is not None:
@@ -146,6 +152,20 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
     return TrainedRun(context, inputs, job, fitted, task, scores, details, rows=rows.rows, uncalibrated=uncalibrated)
+
+
+def majority_note(rows: Sequence[RowOutputs], scores: ScoreResult | None) -> str | None:
+    """A remark on a classifier that is right no more often than its most frequent class would be; else None."""
+    records = [row.record for row in rows if isinstance(row.record, ClassifyRecord | PairRecord)]
+    labels = Counter(record.label for record in records if isinstance(record.label, str))
+    if scores is None or "accuracy" not in scores.scores or not labels:
+        return None
+    (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
+    share = count / len(rows)
+    if accuracy.value > share:
+        return None
+    often = f'always "{label}" would be right for {share:.1%} of the validation rows'
+    return f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
 
 
 def tune_task(

@@ -35,7 +35,7 @@ def test_scores_of_one_kind_share_a_plot_with_their_baselines(draw_axes):
     _, axis = draw_axes([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
     messages = [text.get_text() for text in axis.texts]
-    assert messages == ["unigram baseline 0.060", "unigram baseline 0.510", "best 0.2000"]
+    assert messages == ["unigram baseline 0.060", "unigram baseline 0.510", "written: 0.2000"]
 
 
 @pytest.mark.parametrize(

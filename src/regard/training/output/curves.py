@@ -67,7 +67,7 @@ def _draw_scores(axis: Any, scores: Sequence[Mapping[str, Any]], baseline: Mappi
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2
     where = _beside(-6 if right else 6, 8, align="right" if right else "left")
-    axis.annotate(f"best {best['scores'][main]:.4f}", (best["step"], best["scores"][main]), **where)
+    axis.annotate(f"written: {best['scores'][main]:.4f}", (best["step"], best["scores"][main]), **where)
     axis.set(xlabel="step")
     axis.margins(y=0.2)
     if len(shown) == 1:
