@@ -21,11 +21,11 @@ from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pipeline import (
     FREE_SETTINGS,
     fit_and_score,
-    majority_note,
     model_line,
     plan_training,
     resume_settings,
     run_pipeline,
+    score_note,
     with_validation,
 )
 from regard.training.result import TrainResult
@@ -121,14 +121,20 @@ def test_the_model_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("accuracy", "is_noted"), [(0.6, True), (0.75, True), (0.8, False)])
 def test_a_classifier_that_is_no_better_than_guessing_is_noted(accuracy: float, is_noted: bool) -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a")]
+    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a") * 5]
     result = SimpleNamespace(scores={"accuracy": Score(accuracy, 0.0, 1.0)})
-    note = majority_note(rows, result)  # type: ignore[arg-type]
+    note = score_note(rows, result)  # type: ignore[arg-type]
     assert (note is not None) == is_noted
     if note is not None:
         assert note.startswith('no better than guessing: always "a" would be right for 75.0% of the validation rows')
 
 
+def test_few_validation_rows_are_noted() -> None:
+    rows = [RowOutputs(ClassifyRecord("text", label="a"), ())] * 2
+    note = score_note(rows, SimpleNamespace(scores={"accuracy": Score(1.0, 0.3, 1.0)}))  # type: ignore[arg-type]
+    assert note == "scores of 2 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
+
+
 def test_numbers_are_not_compared_with_guessing() -> None:
     rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
-    assert majority_note(rows, SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})) is None  # type: ignore[arg-type]
+    assert score_note(rows, SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})) is None  # type: ignore[arg-type]

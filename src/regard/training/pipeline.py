@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from regard.data.records import ClassifyRecord, PairRecord
+from regard.errors import pluralize
 from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
@@ -41,6 +42,7 @@ from regard.training.validation import ValidationRows
 
 # Settings that may differ between a run and its resumption.
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard", "log_to")
+FEW_ROWS = 20  # validation rows, below which a score says little
 Result = TypeVar("Result", bound=TrainResult)
 
 
@@ -138,7 +140,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
     }
-    note = majority_note(rows.rows, scores)
+    note = score_note(rows.rows, scores)
     if note is not None:
         context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": note}))
     uncalibrated = None if first_scores is None else first_scores.calibration
@@ -154,12 +156,15 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     return TrainedRun(context, inputs, job, fitted, task, scores, details, rows=rows.rows, uncalibrated=uncalibrated)
 
 
-def majority_note(rows: Sequence[RowOutputs], scores: ScoreResult | None) -> str | None:
-    """A remark on a classifier that is right no more often than its most frequent class would be; else None."""
+def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None) -> str | None:
+    """A remark on scores of few rows, or of a classifier that is no better than its most frequent class; else None."""
     records = [row.record for row in rows if isinstance(row.record, ClassifyRecord | PairRecord)]
     labels = Counter(record.label for record in records if isinstance(record.label, str))
     if scores is None or "accuracy" not in scores.scores or not labels:
         return None
+    if len(rows) < FEW_ROWS:
+        few = pluralize(len(rows), "validation row")
+        return f"scores of {few} say little; --folds 5 (regard.cross_validate) scores every row"
     (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
     share = count / len(rows)
     if accuracy.value > share:
