@@ -20,7 +20,7 @@ from regard.errors import pluralize
 from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
-from regard.training.defaults import resolve_settings
+from regard.training.defaults import resolve_settings, without_steps
 from regard.training.engine.distributed import leave_process_group
 from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import fit
@@ -99,7 +99,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         resume=context.resume,
         progress=progress,
     )
-    identity = {**inputs.identity, **resume_settings(settings)}
+    settings_used = without_steps(settings, inputs.settings) if inputs.fitted else settings
+    identity = {**inputs.identity, **resume_settings(settings_used)}
     decays = settings.schedule in DECAYING
     job = replace(
         job,
