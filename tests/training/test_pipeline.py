@@ -123,7 +123,7 @@ def test_the_model_in_words(tmp_path: Path) -> None:
 def test_a_classifier_that_is_no_better_than_guessing_is_noted(accuracy: float, is_noted: bool) -> None:
     rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a") * 5]
     result = SimpleNamespace(scores={"accuracy": Score(accuracy, 0.0, 1.0)})
-    note = score_note(rows, result)  # type: ignore[arg-type]
+    note = score_note(rows, result, split_off=True)  # type: ignore[arg-type]
     assert (note is not None) == is_noted
     if note is not None:
         assert note.startswith('no better than guessing: always "a" would be right for 75.0% of the validation rows')
@@ -131,10 +131,15 @@ def test_a_classifier_that_is_no_better_than_guessing_is_noted(accuracy: float, 
 
 def test_few_validation_rows_are_noted() -> None:
     rows = [RowOutputs(ClassifyRecord("text", label="a"), ())] * 2
-    note = score_note(rows, SimpleNamespace(scores={"accuracy": Score(1.0, 0.3, 1.0)}))  # type: ignore[arg-type]
-    assert note == "scores of 2 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
+    result: Any = SimpleNamespace(scores={"accuracy": Score(1.0, 0.3, 1.0)})
+    assert score_note(rows, result, split_off=False) is None
+    assert (
+        score_note(rows, result, split_off=True)
+        == "scores of 2 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
+    )
 
 
 def test_numbers_are_not_compared_with_guessing() -> None:
     rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
-    assert score_note(rows, SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})) is None  # type: ignore[arg-type]
+    result: Any = SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})
+    assert score_note(rows, result, split_off=True) is None

@@ -141,7 +141,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
     }
-    note = score_note(rows.rows, scores)
+    note = score_note(rows.rows, scores, split_off=inputs.data.split_off)
     if note is not None:
         context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": note}))
     uncalibrated = None if first_scores is None else first_scores.calibration
@@ -157,18 +157,21 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     return TrainedRun(context, inputs, job, fitted, task, scores, details, rows=rows.rows, uncalibrated=uncalibrated)
 
 
-def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None) -> str | None:
-    """A remark on scores of few rows, or of a classifier that is no better than its most frequent class; else None."""
+def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_off: bool) -> str | None:
+    """A remark on scores of few rows, or of a classifier that is no better than its most frequent class; else None.
+
+    split_off: the rows were split off from the training data, so that cross-validation could score more.
+    """
     records = [row.record for row in rows if isinstance(row.record, ClassifyRecord | PairRecord)]
     labels = Counter(record.label for record in records if isinstance(record.label, str))
     if scores is None or "accuracy" not in scores.scores or not labels:
         return None
-    if len(rows) < FEW_ROWS:
+    if len(rows) < FEW_ROWS and split_off:
         few = pluralize(len(rows), "validation row")
         return f"scores of {few} say little; --folds 5 (regard.cross_validate) scores every row"
     (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
     share = count / len(rows)
-    if accuracy.value > share:
+    if accuracy.value > share or len(rows) < FEW_ROWS:
         return None
     often = f'always "{label}" would be right for {share:.1%} of the validation rows'
     return f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
