@@ -54,7 +54,8 @@ def test_recognized_data_and_chosen_settings_are_reported(tmp_path: Path, review
     assert "72 training rows, 8 validation rows (10 % split)" in words
     assert "chosen: lr " in words
     assert "epochs" not in words.split("chosen:")[1]
-    assert events[-1].kind == "score"
+    assert [event.kind for event in events[-2:]] == ["score", "note"]
+    assert events[-1].values["text"].startswith("scores of 8 validation rows say little")
     assert set(result.json()) >= {"task", "rows", "scores", "seconds", "folder"}
 
 
