@@ -67,3 +67,9 @@ def test_ctrl_c_says_that_nothing_is_saved(encoder: Path, tmp_path: Path) -> Non
 
     with pytest.raises(Stopped, match="stopped during contrastive training; nothing is saved yet"):
         regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=stop)
+
+
+def test_a_frozen_encoder_takes_no_contrastive_steps(encoder: Path, tmp_path: Path) -> None:
+    regard.train(ROWS, out=tmp_path / "run", start=encoder, freeze=("encoder",))
+    assert "contrastive" not in json.loads((tmp_path / "run/run.json").read_text())
+    assert "A linear model was fitted at once" in (tmp_path / "run/README.md").read_text()

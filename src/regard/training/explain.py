@@ -57,7 +57,7 @@ def explain_settings(
 
 def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
     """Why there are no steps after a linear model was fitted, and what comes before it."""
-    before = planned_contrastive(inputs.model, inputs.rows, len(inputs.model.checkpoint.labels or ()))
+    before = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze)
     if before is None:
         return SettingReason("steps", "0", "all weights are set before the first step")
     twice = ", twice: without the validation rows and with them" if refit else ""

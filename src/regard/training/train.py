@@ -512,7 +512,7 @@ def _details(
     if baseline is not None:
         return {"preset": baseline.name}
     plans = {
-        "contrastive": planned_contrastive(model, len(data.train), len(model.checkpoint.labels or ())),
+        "contrastive": planned_contrastive(model, len(data.train), settings.freeze),
         "similarity": planned_similarity(model, len(data.train), pick_device(settings.device)),
     }
     return {name: asdict(plan) for name, plan in plans.items() if plan is not None}
@@ -530,7 +530,7 @@ def start_lines(
     if similarity is not None and job.steps:
         first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
         lines.append(f"similarity: {first}; --head-init random leaves this out")
-    contrastive = planned_contrastive(model, len(data.train), len(model.checkpoint.labels or ()))
+    contrastive = planned_contrastive(model, len(data.train), user_settings.freeze)
     if contrastive is not None:
         first = f"{contrastive.steps} steps make the vectors of texts with the same label similar"
         lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -85,9 +85,11 @@ def _stopped_by_keyboard() -> Iterator[None]:
         raise Stopped(words, signal=signal.SIGINT, advice="Start it again.") from None
 
 
-def planned_contrastive(model: InitialModel, rows: int, classes: int) -> ContrastiveTraining | None:
-    """How vectors are made similar before a linear probe is fitted; None if they are not."""
-    return contrastive_training(rows, classes) if model.head_init == "contrastive" else None
+def planned_contrastive(model: InitialModel, rows: int, freeze: Collection[str]) -> ContrastiveTraining | None:
+    """How vectors are made similar before a linear probe is fitted; None if they are not, as with a frozen encoder."""
+    if model.head_init != "contrastive" or "encoder" in freeze:
+        return None
+    return contrastive_training(rows, len(model.checkpoint.labels or ()))
 
 
 def planned_similarity(model: InitialModel, rows: int, device: torch.device) -> SimilarityTraining | None:
