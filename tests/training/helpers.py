@@ -29,6 +29,13 @@ class Reviews(Protocol):
     def __call__(self, count: int, seed: int = 0) -> list[tuple[str, str]]: ...
 
 
+WATER_ROWS = [  # few labels of two classes
+    {"text": f"{word} water {number}", "label": label}
+    for number in range(20)
+    for word, label in (("cold", "a"), ("warm", "b"))
+]
+
+
 def train(data: Any, out: Path, **changed: Any) -> TrainResult:
     result: TrainResult = regard.train(data, out=out, **{**QUICK, **changed})
     return result

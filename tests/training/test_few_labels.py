@@ -8,17 +8,12 @@ from typing import Any
 
 import pytest
 from tests.sentence_encoder import write_sentence_encoder
+from tests.training.helpers import WATER_ROWS as ROWS
 
 import regard
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.train import choose_settings, explain_defaults, settings_to_repeat
-
-ROWS = [
-    {"text": f"{word} water {number}", "label": label}
-    for number in range(20)
-    for word, label in (("cold", "a"), ("warm", "b"))
-]
 
 
 @pytest.fixture

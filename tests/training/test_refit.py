@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 from tests.sentence_encoder import write_sentence_encoder
+from tests.training.helpers import WATER_ROWS as ROWS
 from tests.training.helpers import stop_at
 
 import regard
 from regard.errors import InputError
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
-
-ROWS = [
-    {"text": f"{word} water {number}", "label": label}
-    for number in range(20)
-    for word, label in (("cold", "a"), ("warm", "b"))
-]
 
 FEW_ROWS = "scores of 4 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
 
