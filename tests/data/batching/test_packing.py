@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from regard.data.batching import packing
 from regard.data.batching.packing import pack
 
 
@@ -23,3 +26,19 @@ def test_every_sequence_is_in_one_bin_within_the_limits(sequences):
 
 def test_no_sequences():
     assert len(pack(np.array([], np.int64), np.array([], np.int64), tokens=8)) == 0
+
+
+@given(
+    st.lists(st.integers(1, 64), min_size=1, max_size=600),
+    st.integers(64, 300),
+    st.none() | st.integers(1, 12),
+)
+def test_pools_packed_alone_and_together_have_the_same_bins(lengths, tokens, sequences):
+    order, sizes = np.arange(len(lengths)), np.array(lengths)
+    bins = []
+    for many in (1, len(lengths) + 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(packing, "MANY", many)
+            bins.append(pack(order, sizes, tokens=tokens, sequences=sequences))
+    assert bins[0].rows.tolist() == bins[1].rows.tolist()
+    assert bins[0].bounds.tolist() == bins[1].bounds.tolist()

@@ -1,7 +1,7 @@
 """Pack sequences into bins with a token limit: nearly full, and each with long and short sequences.
 
-1. The shuffled sequences are split into pools of a few dozen bins. All pools are packed at the same time with array
-   operations, so the number of Python steps does not grow with the number of sequences.
+1. The shuffled sequences are split into pools of a few dozen bins. Many pools are packed at the same time with array
+   operations, so the number of Python steps does not grow with the number of sequences; a few, one after the other.
 2. In a pool, sequences are assigned from the longest to the shortest, each to the bin with the fewest tokens. If bins
    have few sequences, only the first quarter is assigned like this, and the rest to the fullest bin that it fits into.
 3. Sequences that do not fit into a bin of their pool are packed again together with later sequences.
@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,7 @@ from regard.text.flat_tokens import Ints
 POOL = 32  # bins packed together
 SLACK = 0.005  # fraction of a bin that is left empty, so that the last sequences still fit
 FEW = 10  # below this number of sequences per bin, full bins matter more than even ones
+MANY = 64  # from this number of pools on, packing all of them at the same time is faster
 FINE = 1024  # sequences shorter than 1 / FINE of a bin are bundled
 
 
@@ -106,10 +109,25 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
     by_size = np.lexsort((-sizes, pool))
     counts_per_pool = np.bincount(pool, minlength=pools)
     deep = int(counts_per_pool.max())
-    rank = np.arange(len(sizes)) - np.repeat(np.cumsum(counts_per_pool) - counts_per_pool, counts_per_pool)
-    size_at = np.full((deep, pools), tokens + 1)  # positions after the end of a pool fit nowhere
-    size_at[rank, pool] = sizes[by_size]
     spread = deep if deep > FEW * bins else -(-deep // 4)
+    assigned = np.empty(len(sizes), np.int64)
+    if pools >= MANY:
+        rank = np.arange(len(sizes)) - np.repeat(np.cumsum(counts_per_pool) - counts_per_pool, counts_per_pool)
+        size_at = np.full((deep, pools), tokens + 1)  # positions after the end of a pool fit nowhere
+        size_at[rank, pool] = sizes[by_size]
+        chosen = _fill_together(size_at, spread, bins=bins, tokens=tokens, max_sequences=max_sequences)
+        assigned[by_size] = chosen[rank, pool]
+        return assigned
+    ends = np.cumsum(counts_per_pool)
+    for number, members in enumerate(np.split(by_size, ends[:-1])):
+        chosen = _fill_one(sizes[members].tolist(), spread, bins=bins, tokens=tokens, max_sequences=max_sequences)
+        assigned[members] = np.where(chosen >= 0, chosen + number * bins, -1)
+    return assigned
+
+
+def _fill_together(size_at: Ints, spread: int, *, bins: int, tokens: int, max_sequences: int) -> Ints:
+    """Pack pools at the same time: (sequences, pools) their bins, for sizes of this shape, the longest first."""
+    deep, pools = size_at.shape
     chosen = np.full((deep, pools), -1)
     loads, counts, each = np.zeros((pools, bins), np.int64), np.zeros((pools, bins), np.int64), np.arange(pools)
     for step, size in enumerate(size_at):
@@ -124,6 +142,29 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
             full = counts[each, bin] >= max_sequences
             loads[each[full], bin[full]] = tokens + 1
         chosen[step] = np.where(fits, bin + each * bins, -1)
-    assigned = np.empty(len(sizes), np.int64)
-    assigned[by_size] = chosen[rank, pool]
-    return assigned
+    return chosen
+
+
+def _fill_one(sizes: list[int], spread: int, *, bins: int, tokens: int, max_sequences: int) -> Ints:
+    """Pack one pool as `_fill_together` does, with a queue of its bins. The longest sequence comes first."""
+    chosen, counts = [-1] * len(sizes), [0] * bins
+    emptiest = [(0, bin) for bin in range(bins)]  # a heap; full bins are removed
+    for step, size in enumerate(sizes[:spread]):
+        if emptiest and emptiest[0][0] + size <= tokens:
+            load, bin = emptiest[0]
+            chosen[step] = bin
+            counts[bin] += 1
+            if counts[bin] < max_sequences:
+                heapq.heapreplace(emptiest, (load + size, bin))
+            else:
+                heapq.heappop(emptiest)
+    by_load = sorted((load, -bin) for load, bin in emptiest)  # of equal bins the first is the last here
+    for step, size in enumerate(sizes[spread:], spread):
+        fullest = bisect_left(by_load, (tokens - size + 1, -bins)) - 1
+        if fullest >= 0:
+            load, negative = by_load.pop(fullest)
+            chosen[step] = -negative
+            counts[-negative] += 1
+            if counts[-negative] < max_sequences:
+                insort(by_load, (load + size, negative))
+    return np.array(chosen, np.int64)

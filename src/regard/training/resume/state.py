@@ -142,7 +142,7 @@ def _linked(old: Path, new_folder: Path, best_step: int) -> Digests:
 
 def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
     try:
-        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+        save_file({name: tensor.detach().contiguous().to("cpu", copy=True) for name, tensor in tensors.items()}, path)
     except SafetensorError as error:  # its text has the message of the system
         raise OSError(str(error)) from error
 
