@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,14 @@ from tests.training.helpers import WATER_ROWS as ROWS
 from tests.training.helpers import stop_at
 
 import regard
+from regard.checkpoint.source import from_preset
+from regard.config import ModelConfig
+from regard.data.records import PairRecord
 from regard.errors import InputError
+from regard.training.defaults import default_refit
 from regard.training.engine.loop import Stopped
+from regard.training.head_init import initializer, similarity
+from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 
 FEW_ROWS = "scores of 4 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
@@ -25,6 +32,20 @@ FEW_ROWS = "scores of 4 validation rows say little; --folds 5 (regard.cross_vali
 def encoder(tmp_path: Path) -> Path:
     """A tiny sentence encoder."""
     return write_sentence_encoder(tmp_path / "encoder", [row["text"] for row in ROWS])
+
+
+PAIRS = [
+    {"first": row["text"], "second": ROWS[number // 2]["text"], "label": "far" if number % 3 else "near"}
+    for number, row in enumerate(ROWS)
+]
+
+
+@pytest.fixture
+def train_pairs(encoder: Path, tmp_path: Path) -> Callable[..., Any]:
+    def run(out: str, **settings: Any) -> Any:
+        return regard.train(PAIRS, out=tmp_path / out, start=encoder, epochs=1, refit="yes", log_every=1, **settings)
+
+    return run
 
 
 @pytest.fixture
@@ -115,7 +136,7 @@ def test_stopped_while_training_again(train: Callable[..., Any], tmp_path: Path)
 
 
 def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.train.REFIT_ROWS", 39)
+    monkeypatch.setattr("regard.training.defaults.REFIT_ROWS", 39)
     events: list[TrainingEvent] = []
     train("many", progress=events.append)
     assert notes(events) == [FEW_ROWS]
@@ -124,3 +145,57 @@ def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypat
 def test_nothing_to_add_without_validation_rows(train: Callable[..., Any]) -> None:
     with pytest.raises(InputError, match="refit='yes' was given, but there are no validation rows"):
         train("all", dev_fraction=0, refit="yes")
+
+
+def test_pairs_learn_similarity_once_for_both_trainings(
+    train_pairs: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    learn = similarity.train_similarity
+
+    def counted(job: TrainingJob, records: Sequence[PairRecord], *arguments: Any, **options: Any) -> None:
+        calls.append(len(records))
+        learn(job, records, *arguments, **options)
+
+    monkeypatch.setattr(initializer, "train_similarity", counted)
+    train_pairs("whole")
+    run = json.loads((tmp_path / "whole/run.json").read_text())
+    assert calls == [run["data"]["train_rows"]]  # the texts of the validation rows are not used
+    assert run["refit"]["rows"] == 40
+
+
+def test_pairs_that_are_stopped_while_training_again_end_with_the_same_weights(
+    train_pairs: Callable[..., Any], tmp_path: Path
+) -> None:
+    again = False
+
+    def stop(event: TrainingEvent) -> None:
+        nonlocal again
+        again = again or (event.kind == "note" and event.values["text"].startswith("training again"))
+        if again and event.kind == "log":
+            raise KeyboardInterrupt
+
+    train_pairs("whole")
+    with pytest.raises(KeyboardInterrupt):
+        train_pairs("cut", progress=stop)
+    train_pairs("cut", resume=True)
+    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("width", "rows", "probe", "gpu", "expected"),
+    [
+        (384, 300, True, False, True),
+        (384, 301, True, False, False),
+        (384, 100, False, False, False),
+        (384, 10_000, False, True, True),
+        (384, 10_001, True, True, False),
+        (768, 1_000, False, True, False),
+        (768, 300, True, True, True),
+    ],
+)
+def test_by_default_where_it_takes_seconds(width: int, rows: int, probe: bool, gpu: bool, expected: bool) -> None:
+    config = from_preset("tiny-bert", weights=False).config
+    assert isinstance(config, ModelConfig)
+    config = replace(config, width=width)
+    assert default_refit(config, rows, probe=probe, gpu=gpu) is expected

@@ -37,7 +37,8 @@ TAG_EPOCHS = ((500, 9), (2_000, 7), (8_000, 6), (30_000, 5))  # up to so many se
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
-REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too
+REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too,
+GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "dropout")  # independent of sizes
@@ -122,6 +123,12 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
     if half >= recipe.min_warmup:
         return float(recipe.min_warmup), 1.0
     return float(half), half / recipe.min_warmup
+
+
+def default_refit(config: Config, rows: int, *, probe: bool, gpu: bool) -> bool:
+    """Whether a classifier is trained again on all rows, validation rows too, by default: where this takes seconds."""
+    limit = GPU_REFIT_ROWS if gpu and config.width <= SMALL_WIDTH else 0
+    return rows <= max(limit, REFIT_ROWS if probe else 0)
 
 
 def probe_recipe(config: Config, rows: int) -> Recipe:

@@ -11,7 +11,9 @@ from regard.tasks.recipe import RDROP, RDROP_PAIRS
 from regard.training.defaults import (
     FEW_ROWS,
     FINE_TUNING,
+    GPU_REFIT_ROWS,
     LITTLE_DATA,
+    REFIT_ROWS,
     SIMILARITY_ROWS,
     TEXTS,
     resolve_settings,
@@ -82,15 +84,17 @@ def _refit(user: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: 
     if user.refit != "auto":
         return SettingReason("refit", value, BY_USER)
     if refit:
-        return SettingReason("refit", value, "few rows: the written model is trained on the validation rows too")
+        reason = "this takes little time: the written model is trained on the validation rows too"
+        return SettingReason("refit", value, reason)
     if not data.dev:
         reason = "there are no validation rows to add"
     elif not data.split_off:
         reason = "the validation rows are separate data"
-    elif not inputs.model.probe:
-        reason = "the training does not start from a linear probe"
+    elif not inputs.model.pretrained or inputs.task.probe == "never":
+        reason = "only a pretrained classifier is trained again by default"
     else:
-        reason = "there are enough rows"
+        few = f"up to {REFIT_ROWS} rows from a linear probe, on a GPU up to {GPU_REFIT_ROWS:,} rows of a small model"
+        reason = f"it takes the time of a second training; by default {few}"
     return SettingReason("refit", value, reason)
 
 

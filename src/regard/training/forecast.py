@@ -25,11 +25,11 @@ from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
 from regard.training.defaults import (
-    REFIT_ROWS,
     DataSize,
     SimilarityTraining,
     contrastive_training,
     default_head_init,
+    default_refit,
     probe_recipe,
     resolve_settings,
     similarity_recipe,
@@ -95,11 +95,14 @@ def estimate_training(
     head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, pretrained=pretrained, gpu=speed.gpu)
     batch, copies = settings.batch_tokens or CPU_TOKENS, 2 if settings.rdrop else 1
+    probe = head_init in ("probe", "contrastive")
+    classifier = pretrained and task != "text" and task_class(task).probe != "never"
+    times = 2 if classifier and default_refit(config, rows, probe=probe, gpu=speed.gpu) else 1
     if head_init == "contrastive":
-        work = _contrastive_work(size, classes)
+        work = _contrastive_work(size, classes, times)
     else:
         before = similarity_training(config, size.sequences, gpu=speed.gpu) if head_init == "similarity" else None
-        work = _work(size, settings.epochs or 1.0, batch, copies, before)
+        work = _work(size, settings.epochs or 1.0, batch, copies, before, times)
     operations = 6.0 * compute_parameters * work.texts * size.mean
     seconds = operations / speed.operations + work.updates * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
@@ -131,19 +134,25 @@ class _Work(NamedTuple):
     contrastive_steps: int = 0
 
 
-def _work(size: DataSize, epochs: float, batch: int, copies: int, before: SimilarityTraining | None) -> _Work:
-    """Epochs, with a score of the validation rows after each; before them, similarity may be learned."""
+def _work(
+    size: DataSize, epochs: float, batch: int, copies: int, before: SimilarityTraining | None, times: int
+) -> _Work:
+    """Epochs, with a score of the validation rows after each; before them, similarity may be learned.
+
+    times: 2 if a second network is trained, on the validation rows too.
+    """
     steps = max(math.ceil(epochs * size.sequences * size.mean / batch), 1)
-    texts = size.sequences * epochs * (copies + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
-    words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens"
+    texts = size.sequences * epochs * (times * copies + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
+    words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens{', twice' if times == 2 else ''}"
+    updates = times * steps
     if before is None:
-        return _Work(texts, steps, epochs, steps, words)
-    return _Work(texts + before.pairs, steps + before.pairs / before.per_step, epochs, steps, words, before.pairs)
+        return _Work(texts, updates, epochs, steps, words)
+    return _Work(texts + before.pairs, updates + before.pairs / before.per_step, epochs, steps, words, before.pairs)
 
 
-def _contrastive_work(size: DataSize, classes: int) -> _Work:
+def _contrastive_work(size: DataSize, classes: int, times: int) -> _Work:
     """Contrastive steps; few rows take them twice, the second time with the validation rows."""
-    training, times = contrastive_training(size.sequences, classes), 2 if size.sequences <= REFIT_ROWS else 1
+    training = contrastive_training(size.sequences, classes)
     steps = times * training.steps
     words = f"{training.steps} contrastive steps{', twice' if times == 2 else ''}"
     texts = steps * min(training.texts, size.sequences)

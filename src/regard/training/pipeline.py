@@ -23,7 +23,7 @@ from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults import resolve_settings, without_steps
 from regard.training.engine.distributed import leave_process_group
 from regard.training.engine.fsdp import unshard
-from regard.training.engine.loop import fit
+from regard.training.engine.loop import Stopped, fit
 from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING
 from regard.training.from_scratch.model_settings import ModelSettings
@@ -53,7 +53,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
     if finished is None:
         if inputs.validation is not None:
             inputs.validation.check(job)
-        values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
+        refit = inputs.refit is not None
+        values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint), "refit": refit}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
         if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
@@ -61,7 +62,11 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             inputs.initialize(job)
             context.world.broadcast_weights(job.network)
             before = {"initialization": {"seconds": round(time.monotonic() - began, 3)}}
-        run = fit_and_score(context, inputs, job)
+        try:
+            run = fit_and_score(context, inputs, job)
+        except Stopped:  # all ranks stop at the same step
+            leave_process_group(context.world)
+            raise
         run = replace(run, details={**run.details, **before})
         if inputs.refit is not None:
             run = train_again(run, inputs.refit())

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+import torch
+
 from regard.baselines import BASELINES, Baseline
 from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
@@ -28,9 +30,9 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.defaults import (
-    REFIT_ROWS,
     DataSize,
     chosen_settings,
+    default_refit,
     fill_from_recipe,
     fine_tuning_dropout,
     pair_recipe,
@@ -48,6 +50,7 @@ from regard.training.explain import SettingReason, explain_settings
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
 from regard.training.head_init.initializer import (
+    computed_once,
     planned_contrastive,
     planned_similarity,
     progress_reporter,
@@ -133,7 +136,7 @@ def train(
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
         first_seed = user_settings.seed if initial_seed is None else initial_seed
         build = partial(build, report=progress_reporter(context), distillation=distillation, initial_seed=first_seed)
-        inputs = _with_refit(build(records), records, build, mean, ranks=context.world.ranks)
+        inputs = _with_refit(build(records), records, build, mean, device=device, ranks=context.world.ranks)
         return run_pipeline(context, inputs, TrainResult)
 
 
@@ -143,9 +146,13 @@ def _with_refit(
     build: Callable[[LabeledData], TrainingInputs],
     mean: MeanWeights | None,
     *,
+    device: torch.device,
     ranks: int,
 ) -> TrainingInputs:
-    """The inputs with a second training on all rows, where there is one; with mean weights, in place of training."""
+    """The inputs with a second training on all rows, where there is one; with mean weights, in place of training.
+
+    Similarity, which needs no labels, is learned once for both.
+    """
 
     def all_rows() -> TrainingInputs:
         whole = replace(records, train=[*records.train, *records.dev], dev=[])
@@ -153,7 +160,12 @@ def _with_refit(
 
     if mean is not None:
         return mean.in_place_of_training(inputs, all_rows)
-    return replace(inputs, refit=all_rows) if _should_refit(inputs, records, ranks=ranks) else inputs
+    if not _should_refit(inputs, records, device=device, ranks=ranks):
+        return inputs
+    if inputs.initialize is None or inputs.model.head_init != "similarity":
+        return replace(inputs, refit=all_rows)
+    initialize = computed_once(inputs.initialize)
+    return replace(inputs, initialize=initialize, refit=lambda: replace(all_rows(), initialize=initialize))
 
 
 def explain_defaults(data: Where | LabeledData, **arguments: Unpack[DataArguments]) -> list[SettingReason]:
@@ -162,7 +174,7 @@ def explain_defaults(data: Where | LabeledData, **arguments: Unpack[DataArgument
     The arguments are those of `train`.
     """
     user_settings, inputs, records = _untrained(data, arguments)
-    refit = _should_refit(inputs, records, ranks=1)
+    refit = _should_refit(inputs, records, device=pick_device(user_settings.device), ranks=1)
     return explain_settings(user_settings, inputs, records, refit=refit)
 
 
@@ -370,12 +382,14 @@ def _with_dropout(
     return replace(settings, dropout=dropout)
 
 
-def _should_refit(inputs: TrainingInputs, data: LabeledData, *, ranks: int) -> bool:
-    """Whether a second network is trained on all rows: on request, or if few rows start from a linear probe."""
-    refit = inputs.settings.refit
+def _should_refit(inputs: TrainingInputs, data: LabeledData, *, device: torch.device, ranks: int) -> bool:
+    """Whether a second network is trained on all rows: on request, or by default where this takes little time."""
+    refit, model = inputs.settings.refit, inputs.model
     if refit == "auto":
-        few = len(data.train) + len(data.dev) <= REFIT_ROWS
-        return few and data.split_off and bool(data.dev) and inputs.model.probe and ranks == 1
+        rows, gpu = len(data.train) + len(data.dev), device.type == "cuda"
+        classifier = model.probe or (model.pretrained and inputs.task.probe != "never" and inputs.distillation is None)
+        short = default_refit(model.checkpoint.config, rows, probe=model.probe, gpu=gpu)
+        return classifier and short and data.split_off and bool(data.dev) and ranks == 1
     if refit == "yes" and not data.dev:
         raise InputError(
             f"{setting('refit', 'yes')} was given, but there are no validation rows: all rows are trained on already. "

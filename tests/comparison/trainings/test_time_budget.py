@@ -51,6 +51,29 @@ def test_a_training_that_would_take_too_long_is_ended(monkeypatch: pytest.Monkey
     assert over.value.steps == 54  # 44 s for one step per second, after 10
 
 
+def test_a_second_training_on_all_rows_counts_too_and_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 1.0, 11.0, 21.0, 31.0, 60.0])
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
+    guard = BudgetGuard(50.0, None)
+    guard(TrainingEvent("begin", 0, 30, {"refit": True}))
+    guard(TrainingEvent("log", 10, 30))
+    guard(TrainingEvent("log", 20, 30))  # 1 s, and 20 s twice
+    guard(TrainingEvent("log", 30, 30))
+    guard(TrainingEvent("log", 10, 33))
+    guard(TrainingEvent("log", 20, 33))
+
+
+def test_a_training_that_takes_too_long_twice_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 1.0, 11.0])
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
+    guard = BudgetGuard(50.0, None)
+    guard(TrainingEvent("begin", 0, 50, {"refit": True}))
+    guard(TrainingEvent("log", 10, 50))
+    with pytest.raises(OverBudget) as over:
+        guard(TrainingEvent("log", 20, 50))
+    assert (over.value.steps, over.value.expected) == (32, 81.0)
+
+
 def test_a_shortened_training_is_resumed_with_as_many_steps(
     two_classes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,25 +75,42 @@ class ShortenedTraining:
 
 
 class BudgetGuard:
-    """Receives the events of a training, and ends it early on if it would take too long."""
+    """Receives the events of a training, and ends it early on if it would take too long.
+
+    If a second network is trained on all rows afterwards, its time counts too; it is not ended.
+    """
 
     def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
         self.seconds, self.forward = seconds, forward
         self.first: tuple[str, int, float] | None = None  # kind, step and time of the first event of its kind
+        self.latest = 0  # step
+        self.trainings, self.is_second = 1, False
         self.started = time.monotonic()
 
     def __call__(self, event: TrainingEvent) -> None:
         if self.forward is not None:
             self.forward(event)
+        if event.kind == "begin":
+            self.trainings = 2 if event.values.get("refit") else 1
         what = event.values.get("what") if event.kind == "fit" else None
         if event.kind != "log" and what not in WITHOUT:
             return
         now = time.monotonic()
-        if self.first is None or self.first[0] != event.kind:
+        is_first = self.first is None or self.first[0] != event.kind
+        self.is_second = self.is_second or (event.step < self.latest and not is_first)
+        self.latest = event.step
+        if self.first is None or is_first:
             self.first = event.kind, event.step, now
-            return
+        elif not self.is_second:
+            self._check(event, what, now)
+
+    def _check(self, event: TrainingEvent, what: str | None, now: float) -> None:
+        """End the training if, at the speed since its first event, all its steps would take too long."""
+        assert self.first is not None
         _, step, at = self.first
         per_step = (now - at) / max(event.step - step, 1)
+        if what != similarity.LEARNING:  # which is learned once
+            per_step *= self.trainings
         expected = (at - self.started) + per_step * (event.steps - step)
         if what is not None and expected > START * self.seconds:
             raise SlowStart(what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from regard.text.flat_tokens import Ints
+
+GLOO_SECONDS = 0.2  # for its threads to free their tensors
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,13 @@ def is_main_process() -> bool:
 
 
 def leave_process_group(world: World) -> None:
-    """Destroy the process group after the last step."""
+    """Destroy the process group after the last step.
+
+    The threads of gloo may still hold tensors of the last collective operation. If Python ends before they have freed
+    them, the process aborts (https://github.com/pytorch/pytorch/pull/179291), so they get a moment.
+    """
     if world.ranks > 1 and dist.is_torchelastic_launched():
+        is_gloo = dist.get_backend() == "gloo"
         dist.destroy_process_group()
+        if is_gloo:
+            time.sleep(GLOO_SECONDS)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from regard.baselines import Baseline
 from regard.baselines.fit import fit_baseline
@@ -31,6 +32,7 @@ from regard.training.head_init.similarity import train_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
+from regard.training.resume.state import put_weights, weights_of
 from regard.training.run import RunContext
 
 
@@ -73,6 +75,20 @@ def weight_initializer(
     if baseline is not None and baseline.fitted:
         return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
     return None
+
+
+def computed_once(initialize: Callable[[TrainingJob], None]) -> Callable[[TrainingJob], None]:
+    """A function that computes the weights of the network of the first job, and copies them to those of later jobs."""
+    weights: dict[str, Tensor] = {}
+
+    def copied(job: TrainingJob) -> None:
+        if weights:
+            put_weights(job.network, weights)
+            return
+        initialize(job)
+        weights.update({name: weight.clone() for name, weight in weights_of(job.network).items()})
+
+    return copied
 
 
 @contextmanager
