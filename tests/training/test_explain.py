@@ -68,7 +68,7 @@ def test_nothing_to_add_without_validation_rows() -> None:
 def test_reasons_are_those_of_this_data_and_model() -> None:
     explained = reasons()
     assert explained["head_init"][1:] == ("random", "the network is trained from scratch")
-    assert explained["refit"].reason == "only a pretrained classifier is trained again by default"
+    assert explained["refit"].reason == "only pretrained classifiers of single texts are trained again by default"
 
 
 def test_a_translator_with_norms_first_has_a_reason_for_no_r_drop() -> None:

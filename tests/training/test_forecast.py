@@ -83,9 +83,11 @@ def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: 
 def test_on_a_gpu_a_small_classifier_is_trained_twice() -> None:
     small = from_preset("bert-tiny", weights=False)
     gpu = replace(SPEED, gpu=True)
-    tags, texts = (estimate_training("s", small, gpu, task, 5000, LENGTHS, pretrained=True) for task in ("tag", "pair"))
-    assert "twice" not in tags.assumptions
+    pairs, texts = (
+        estimate_training("s", small, gpu, task, 5000, LENGTHS, pretrained=True) for task in ("pair", "classify")
+    )
+    assert "twice" not in pairs.assumptions
     assert texts.assumptions.startswith(f"{texts.epochs:g} epochs in {texts.steps:,} steps of ")
     assert texts.assumptions.endswith(" tokens, twice, AdamW, all weights trained")
-    scratch = estimate_training("s", small, gpu, "pair", 5000, LENGTHS, pretrained=False)
+    scratch = estimate_training("s", small, gpu, "classify", 5000, LENGTHS, pretrained=False)
     assert "twice" not in scratch.assumptions

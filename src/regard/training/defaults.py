@@ -38,7 +38,7 @@ FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
 REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too,
-GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder
+GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder on single texts
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "dropout")  # independent of sizes
@@ -126,7 +126,10 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
 
 
 def default_refit(config: Config, rows: int, *, probe: bool, gpu: bool) -> bool:
-    """Whether a classifier is trained again on all rows, validation rows too, by default: where this takes seconds."""
+    """Whether a classifier of single texts is trained again on all rows, validation rows too, if nothing else is asked.
+
+    By default where this takes seconds; `benchmarks/defaults.md` has what it gains.
+    """
     limit = GPU_REFIT_ROWS if gpu and config.width <= SMALL_WIDTH else 0
     return rows <= max(limit, REFIT_ROWS if probe else 0)
 

@@ -90,8 +90,8 @@ def _refit(user: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: 
         reason = "there are no validation rows to add"
     elif not data.split_off:
         reason = "the validation rows are separate data"
-    elif not inputs.model.pretrained or inputs.task.probe == "never":
-        reason = "only a pretrained classifier is trained again by default"
+    elif not inputs.model.pretrained or inputs.task.probe != "default":
+        reason = "only pretrained classifiers of single texts are trained again by default"
     else:
         few = f"up to {REFIT_ROWS} rows from a linear probe, on a GPU up to {GPU_REFIT_ROWS:,} rows of a small model"
         reason = f"it takes the time of a second training; by default {few}"

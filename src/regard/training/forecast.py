@@ -96,8 +96,8 @@ def estimate_training(
     settings = _chosen(task, size, checkpoint, head_init, pretrained=pretrained, gpu=speed.gpu)
     batch, copies = settings.batch_tokens or CPU_TOKENS, 2 if settings.rdrop else 1
     probe = head_init in ("probe", "contrastive")
-    classifier = pretrained and task != "text" and task_class(task).probe != "never"
-    times = 2 if classifier and default_refit(config, rows, probe=probe, gpu=speed.gpu) else 1
+    single_texts = pretrained and task != "text" and task_class(task).probe == "default"
+    times = 2 if single_texts and default_refit(config, rows, probe=probe, gpu=speed.gpu) else 1
     if head_init == "contrastive":
         work = _contrastive_work(size, classes, times)
     else:

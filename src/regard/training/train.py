@@ -387,9 +387,9 @@ def _should_refit(inputs: TrainingInputs, data: LabeledData, *, device: torch.de
     refit, model = inputs.settings.refit, inputs.model
     if refit == "auto":
         rows, gpu = len(data.train) + len(data.dev), device.type == "cuda"
-        classifier = model.probe or (model.pretrained and inputs.task.probe != "never" and inputs.distillation is None)
+        single_texts = model.pretrained and inputs.task.probe == "default" and inputs.distillation is None
         short = default_refit(model.checkpoint.config, rows, probe=model.probe, gpu=gpu)
-        return classifier and short and data.split_off and bool(data.dev) and ranks == 1
+        return (model.probe or single_texts) and short and data.split_off and bool(data.dev) and ranks == 1
     if refit == "yes" and not data.dev:
         raise InputError(
             f"{setting('refit', 'yes')} was given, but there are no validation rows: all rows are trained on already. "
