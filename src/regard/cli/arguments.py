@@ -183,3 +183,12 @@ def check_ray(*, output: Path | None, file: str | None) -> None:
         )
     if file is None:
         raise UsageError("--ray is for many texts. Give them as --input FILE.")
+
+
+def check_data_exists(*data: str | None) -> None:
+    """Raise an error for data that cannot be found, before torch is imported, which takes seconds."""
+    from regard.data.sources.locate import find_sources
+
+    for where in data:
+        if where is not None:
+            find_sources(where)

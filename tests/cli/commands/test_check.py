@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,11 @@ def test_a_file_that_cannot_be_read_exits_with_one(tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out)["findings"][0]["kind"] == "unreadable"
     assert cli.main(["check", str(tmp_path / "nowhere.csv")]) == 1
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_missing_data_is_found_before_torch_is_imported() -> None:
+    """An answer within a second; importing torch takes longer."""
+    code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+    for words in (["check", "missing.csv"], ["train", "missing.csv", "--out", "model"]):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("1 False\n", "regard: missing.csv: does not exist.\n")

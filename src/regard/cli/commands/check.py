@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import CHECK_TASKS, Columns, Encoding, FileFormat, Json, Labels
+from regard.cli.arguments import CHECK_TASKS, Columns, Encoding, FileFormat, Json, Labels, check_data_exists
 from regard.cli.command import Command
 from regard.cli.output import UsageError, format_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
@@ -94,6 +94,7 @@ def run(command: CheckCommand) -> None:
         from regard.data.check.fixing.fixed_copy import check_copy_format
 
         check_copy_format(command.data, command.fix, **options)
+    check_data_exists(command.data, command.dev)
     reading = _target_model(command.model)
     with progress_bar() as progress:
         report = check(

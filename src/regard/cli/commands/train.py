@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, FileFormat, Json, Labels, Overwrite, Resume, SkipBad
+from regard.cli.arguments import (
+    TRAIN_TASKS,
+    Columns,
+    Encoding,
+    FileFormat,
+    Json,
+    Labels,
+    Overwrite,
+    Resume,
+    SkipBad,
+    check_data_exists,
+)
 from regard.cli.command import Command
 from regard.cli.help_groups import exit_with_help
 from regard.cli.output import UsageError, print_json, print_scores, print_table
@@ -144,6 +155,7 @@ def run(command: TrainCommand) -> None:
 
         run_selection(command, _common_arguments(command))
         return
+    check_data_exists(command.data, command.dev)
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
 

@@ -40,6 +40,19 @@ def side_stream() -> Iterator[None]:
     torch.cuda.current_stream().wait_stream(side)
 
 
+@contextmanager
+def _other_streams() -> Iterator[None]:
+    """Backward passes run on another stream than the passes before, on purpose: torch does not warn of it here."""
+    warn = getattr(
+        torch.autograd.graph, "set_warn_on_accumulate_grad_stream_mismatch", lambda _: None
+    )  # newer versions
+    warn(False)
+    try:
+        yield
+    finally:
+        warn(True)
+
+
 class CudaGraph:
     """A function of no arguments, recorded as a CUDA graph.
 
@@ -62,14 +75,14 @@ class CudaGraph:
         restore: Callable[[], None] | None = None,
         pool: Any = None,
     ) -> None:
-        with side_stream():
+        with side_stream(), _other_streams():
             for _ in range(runs):
                 (warm_up or function)()
         if restore is not None:
             restore()
         self.graph = torch.cuda.CUDAGraph()
         # Collected garbage may hold an older graph, and freeing that one would end this recording.
-        with without_garbage_collection(), torch.cuda.graph(self.graph, pool=pool):
+        with without_garbage_collection(), _other_streams(), torch.cuda.graph(self.graph, pool=pool):
             self.result = function()
 
     @property
