@@ -145,3 +145,12 @@ def test_a_missing_label_column_is_named(task: str, content: str, columns: str, 
 @pytest.mark.parametrize(("rows", "expected"), [(20, 2), (1000, 100), (5000, 500), (25_000, 700), (100_000, 1450)])
 def test_validation_rows_grow_more_slowly_than_the_data(rows: int, expected: int) -> None:
     assert round(default_dev_fraction(rows) * rows) == expected
+
+
+def test_empty_texts_are_reported(tmp_path: Path) -> None:
+    data = tmp_path / "notes.csv"
+    data.write_text("text,label\nrain in the morning,a\n,b\nwind from the west,b\n  ,a\n", encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match=r"2 of 4 rows have an empty text \(the first: .*notes.csv line 3\); regard check"
+    ):
+        assert len(load_data(data, dev_fraction=0).train) == 4

@@ -7,7 +7,6 @@ computed from this speed, the number of steps chosen for the data, and the numbe
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -196,7 +195,7 @@ def measure_speed(config: Config, lengths: LengthStatistics, device: torch.devic
         work = 6.0 * sum(weight.numel() for weight in layer.parameters() if weight.shape[:1] != (VOCABULARY,)) * tokens
         operations = work / _seconds(run, device)
         updates = WEIGHTS / _seconds(_update(device), device)
-    name = torch.cuda.get_device_name(device) if gpu else pluralize(os.cpu_count() or 1, "CPU core")
+    name = torch.cuda.get_device_name(device) if gpu else pluralize(torch.get_num_threads(), "CPU core")
     return MachineSpeed(f"this machine ({name})", operations, updates, gpu)
 
 

@@ -83,6 +83,7 @@ def _read_data(
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
     _check_labeled(reader, task)
     records = list(reader)
+    _warn_of_empty_texts(records)
     name = task or reader.schema.task
     other = _dev_reader(data, dev, inside, reader, columns, options)
     if other is not None:
@@ -215,8 +216,7 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     both = [record for record in dev if record.input_texts in known]
     if not both:
         return
-    where = both[0].place
-    at = f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
+    at = _at(both[0])
     if len(both) > len(dev) / 2:
         raise InputError(
             f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}), so "
@@ -228,6 +228,22 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
         UserWarning,
         stacklevel=2,
     )
+
+
+def _warn_of_empty_texts(records: list[Record]) -> None:
+    """Such rows teach nothing about words, and predictions refuse them."""
+    empty = [record for record in records if isinstance(record, ClassifyRecord) and not record.text.strip()]
+    if empty:
+        rows = (
+            f"{len(empty):,} of {pluralize(len(records), 'row')} {'has' if len(empty) == 1 else 'have'} an empty text"
+        )
+        words = f"{rows} (the first: {_at(empty[0])}); regard check DATA --fix FILE removes them."
+        warnings.warn(words, UserWarning, stacklevel=3)
+
+
+def _at(record: Record) -> str:
+    where = record.place
+    return f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
 
 
 def texts_of(records: Iterable[Record]) -> Iterator[str]:

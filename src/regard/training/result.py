@@ -83,10 +83,11 @@ class TrainResult:
     @classmethod
     def _from_run(cls, folder: Path, run: Mapping[str, Any], **more: Any) -> Self:
         done = run["done"]
+        names = sorted(run["scores"], key=lambda name: name != run.get("main"))  # the main score first
         return cls(
             task=run["task"],
             rows=run.get("refit", {}).get("rows", run.get("sequences", run["data"]["train_rows"])),
-            scores={name: Score(**values) for name, values in run["scores"].items()},
+            scores={name: Score(**run["scores"][name]) for name in names},
             seconds=done["seconds"],
             folder=str(folder),
             steps=done["steps"],

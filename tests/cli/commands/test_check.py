@@ -26,7 +26,7 @@ def test_table_has_line_and_fix(bad: Path, capsys: pytest.CaptureFixture[str]) -
     assert cli.main(["check", str(bad)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^rows +4$", out, re.M)
-    assert re.search(r"^labels +a 2, b 2$", out, re.M)
+    assert re.search(r"^labels +a: 2, b: 2$", out, re.M)
     assert "the text is empty" in out
     assert "→ Remove the rows (done by --fix)." in out
     assert out.index("error") < out.index("warning")

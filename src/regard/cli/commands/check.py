@@ -172,7 +172,7 @@ def _summary(report: CheckReport) -> list[tuple[str, str]]:
     bad = f"; {report.bad_rows:,} unusable" if report.bad_rows else ""
     rows = [("rows", f"{report.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", report.format or "unknown")]
     if report.labels:
-        shown = [f"{name} {count:,}" for name, count in list(report.labels.items())[:MAX_LABELS]]
+        shown = [f"{name}: {count:,}" for name, count in list(report.labels.items())[:MAX_LABELS]]
         remaining = len(report.labels) - len(shown)
         rows.append(("labels", ", ".join(shown) + (f" and {remaining} more" if remaining else "")))
     if report.numbers:
