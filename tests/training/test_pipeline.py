@@ -17,9 +17,11 @@ from regard.metrics.confidence import Score
 from regard.tasks.inference import ScoreResult
 from regard.tasks.task import RowOutputs
 from regard.training import validation
+from regard.training.engine.loop import fit
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pipeline import (
     FREE_SETTINGS,
+    final_scores,
     fit_and_score,
     model_line,
     plan_training,
@@ -68,11 +70,34 @@ def test_the_final_score_is_of_all_rows_with_the_tuned_task(
     context = run_context(tmp_path / "run")
     run = fit_and_score(context, inputs, plan_training(context, inputs))
     again = [] if limit > 2 else [(tuned, False)]
-    assert calls[1:] == [(inputs.task, False), *again]
+    assert calls == [(inputs.task, True), *again]  # the last weights were scored, and not again
     assert run.task == tuned
     assert run.scores is not None
     assert run.scores.rows == len(inputs.data.dev)
     assert run.details == {"pretrained": False, "new_heads": []}
+
+
+@pytest.mark.parametrize(
+    ("best_step", "lora", "samples_all", "computed"),
+    [(2, 0, True, 0), (1, 0, True, 1), (2, 2, True, 1), (2, 0, False, 1)],
+)
+def test_weights_that_were_scored_last_are_not_scored_again(
+    best_step: int, lora: int, samples_all: bool, computed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = training_inputs(eval_every=1, lora=Lora(rank=lora))
+    assert inputs.validation is not None
+    monkeypatch.setattr(type(inputs.validation), "samples_all", lambda self, task: samples_all)
+    job = plan_training(run_context(tmp_path / "run"), inputs)
+    fitted = fit(job)
+    whole: list[ScoreResult] = []
+    score = inputs.validation.score
+    monkeypatch.setattr(
+        type(inputs.validation), "score", lambda self, job, **options: whole.append(score(job, **options)) or whole[-1]
+    )
+    result, rows = final_scores(job, replace(fitted, best_step=best_step), inputs)
+    assert len(whole) == computed
+    assert len(rows.rows) == result.rows == len(inputs.data.dev)
+    assert result.scores == score(job).scores
 
 
 def test_lora_is_merged_into_the_weights(tmp_path: Path) -> None:
@@ -98,7 +123,7 @@ def test_a_job_without_validation_rows_has_no_score(tmp_path: Path) -> None:
     context = run_context(tmp_path / "run")
     job = plan_training(context, inputs)
     assert job.score is None
-    assert with_validation(job, training_inputs().validation).score is not None
+    assert with_validation(job, training_inputs()).score is not None
     assert fit_and_score(context, inputs, job).scores is None
 
 

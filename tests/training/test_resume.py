@@ -27,7 +27,6 @@ from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.resume import state
 from regard.training.train import train
-from regard.training.validation import RecordValidation
 
 
 @pytest.mark.parametrize(("step", "number"), [(3, signal.SIGTERM), (9, signal.SIGINT)])
@@ -72,9 +71,9 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
     assert metrics(tmp_path) == metrics(whole)
 
 
-@pytest.mark.parametrize(("owner", "name"), [(RecordValidation, "score"), (pipeline, "write_run")])
+@pytest.mark.parametrize("name", ["final_scores", "tune_task", "write_run"])
 def test_a_stop_after_the_last_step_costs_no_step(
-    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """One epoch without scores during training, so that there is no earlier state: Ctrl-C while the result is made."""
     once: dict[str, Any] = {"epochs": 1, "dev_fraction": 0.2, "eval_every": 10**6, "log_every": 1}
@@ -85,8 +84,8 @@ def test_a_stop_after_the_last_step_costs_no_step(
             raise KeyboardInterrupt
 
     steps: list[int] = []
-    function = getattr(owner, name)
-    monkeypatch.setattr(owner, name, lambda *arguments, **options: (stop(), function(*arguments, **options))[1])
+    function = getattr(pipeline, name)
+    monkeypatch.setattr(pipeline, name, lambda *arguments, **options: (stop(), function(*arguments, **options))[1])
 
     def on_event(event: TrainingEvent) -> None:
         if event.kind == "score":

@@ -28,7 +28,7 @@ from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING
 from regard.training.from_scratch.model_settings import ModelSettings
 from regard.training.head_init.new_head import new_heads
-from regard.training.job import TrainingJob
+from regard.training.job import FitResult, TrainingJob
 from regard.training.output.curves import import_in_background
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.output.trackers import with_trackers
@@ -119,14 +119,42 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
             job = replace(job, record=False, compile="no")
     if inputs.fitted:
         job = replace(job, steps=0)
-    return with_validation(job, inputs.validation)
+    return with_validation(job, inputs)
 
 
-def with_validation(job: TrainingJob, validation: Validation | None) -> TrainingJob:
+class LatestScore:
+    """Scores the network of a job during training, and keeps the latest scores of all rows.
+
+    The weights that are scored last are mostly those that a training ends with: they are not scored again then.
+    """
+
+    def __init__(self, job: TrainingJob, validation: Validation, rows: int) -> None:
+        self.job, self.validation, self.count = job, validation, rows
+        self.rows: ValidationRows | None = None
+        self.result: ScoreResult | None = None
+
+    def __call__(self) -> ScoreResult:
+        self.rows = ValidationRows(self.count) if self.validation.samples_all(self.job.task) else None
+        self.result = self.validation.score(self.job, sampled=True, rows=self.rows)
+        return self.result
+
+
+def with_validation(job: TrainingJob, inputs: TrainingInputs) -> TrainingJob:
     """The job with its score during training, where there are validation rows."""
-    if validation is None:
+    if inputs.validation is None:
         return job
-    return replace(job, score=lambda: validation.score(job, sampled=True))
+    return replace(job, score=LatestScore(job, inputs.validation, len(inputs.data.dev)))
+
+
+def final_scores(job: TrainingJob, fitted: FitResult, inputs: TrainingInputs) -> tuple[ScoreResult, ValidationRows]:
+    """The scores of all validation rows, and these rows; computed, unless these weights were the last to be scored."""
+    assert inputs.validation is not None
+    latest = job.score
+    same_weights = fitted.best_step == fitted.steps and not job.settings.lora.rank and job.world.ranks == 1
+    if same_weights and isinstance(latest, LatestScore) and latest.rows is not None and latest.result is not None:
+        return latest.result, latest.rows
+    rows = ValidationRows(len(inputs.data.dev))
+    return inputs.validation.score(job, rows=rows), rows
 
 
 def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob) -> TrainedRun:
@@ -139,7 +167,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     rows = ValidationRows(len(inputs.data.dev))
     task, first_scores, scores = job.task, None, None
     if inputs.validation is not None:
-        first_scores = inputs.validation.score(job, rows=rows)
+        first_scores, rows = final_scores(job, fitted, inputs)
         task, scores = tune_task(job, inputs.validation, first_scores, rows)
     details = {
         "pretrained": inputs.model.pretrained,

@@ -45,6 +45,9 @@ class Validation(Protocol):
     def check(self, job: TrainingJob) -> None:
         """Raise an error if the data cannot be scored, before any time is spent on training."""
 
+    def samples_all(self, task: Task) -> bool:
+        """Whether scores of a sample are those of all rows."""
+
     def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         """The scores of the network as it is; on a sample of the rows if `sampled`, where all take long.
 

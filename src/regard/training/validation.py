@@ -58,6 +58,9 @@ class RecordValidation:
         for start in range(0, len(self.records), job.task.chunk_size):
             self._make_examples(job.task, True, self.records[start : start + job.task.chunk_size])
 
+    def samples_all(self, task: Task) -> bool:
+        return not task.joins_records and len(self.records) <= (task.max_dev_rows or len(self.records))
+
     def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         device = _device(job)
         with without_tiles():
@@ -118,6 +121,9 @@ class TextValidation:
                 "the validation text is too short to be scored: it has no token to predict. Give more text, "
                 f"or {setting('dev_fraction', 0)} for no scores."
             ) from error
+
+    def samples_all(self, task: Task) -> bool:
+        return True
 
     def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         device = _device(job)
