@@ -19,8 +19,9 @@ from regard.checkpoint.source import from_preset
 from regard.config import ModelConfig
 from regard.data.records import PairRecord
 from regard.errors import InputError
+from regard.training import pipeline
 from regard.training.defaults import default_refit
-from regard.training.engine.loop import Stopped
+from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init import initializer, similarity
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
@@ -140,6 +141,17 @@ def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypat
     events: list[TrainingEvent] = []
     train("many", progress=events.append)
     assert notes(events) == [FEW_ROWS]
+
+
+@pytest.mark.parametrize(("refit", "again"), [("auto", False), ("yes", True)])
+def test_not_by_default_if_an_earlier_epoch_is_the_best(
+    train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, refit: str, again: bool
+) -> None:
+    monkeypatch.setattr(pipeline, "fit", lambda job: replace(fit(job), best_step=1))
+    events: list[TrainingEvent] = []
+    train("early", epochs=2, refit=refit, progress=events.append)
+    earlier = "the weights of step 1 are better than the last: not trained again on all rows"
+    assert notes(events) == [FEW_ROWS, "training again on all 40 rows" if again else earlier]
 
 
 def test_nothing_to_add_without_validation_rows(train: Callable[..., Any]) -> None:

@@ -68,7 +68,7 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             leave_process_group(context.world)
             raise
         run = replace(run, details={**run.details, **before})
-        if inputs.refit is not None:
+        if inputs.refit is not None and should_train_again(run):
             run = train_again(run, inputs.refit())
         if context.world.is_main_process:
             write_run(run)
@@ -220,6 +220,18 @@ def tune_task(
     if rows.is_complete and rows.rows:
         return task, score_outputs(task, rows.rows, loss=scores.loss)
     return task, validation.score(replace(job, task=task))
+
+
+def should_train_again(run: TrainedRun) -> bool:
+    """Whether a second network is trained on all rows: not by default if an earlier step than the last was the best.
+
+    The second network is trained to the last step, without validation rows that would show when it gets worse.
+    """
+    if run.inputs.settings.refit == "yes" or not 0 < run.fitted.best_step < run.fitted.steps:
+        return True
+    text = f"the weights of step {run.fitted.best_step:,} are better than the last: not trained again on all rows"
+    run.context.report(TrainingEvent("note", run.fitted.steps, run.job.steps, {"text": text}))
+    return False
 
 
 def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
