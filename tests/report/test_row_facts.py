@@ -49,6 +49,12 @@ def test_label_errors_are_rows_whose_label_the_model_contradicts() -> None:
     assert all(one.suggested == one.answer != one.target for one in facts.issues)
 
 
+def test_a_model_that_guesses_finds_no_label_errors() -> None:
+    """Half of the rows have each label, and half of the answers are wrong."""
+    assert row_facts(TASK, rows(400, wrong=200)).issue_count == 0
+    assert row_facts(TASK, rows(400, wrong=198)).issue_count > 0
+
+
 def test_lengths_are_slices_with_their_scores() -> None:
     facts = row_facts(TASK, rows())
     lengths = [one for one in facts.slices if one.kind == "length"]

@@ -146,7 +146,7 @@ def _issues(task: Task, rows: Sequence[RowOutputs]) -> tuple[tuple[RowExample, .
     """The rows with the most likely label errors, and how many rows may have one."""
     checks = [task.label_checks(row.record, row.outputs) for row in rows]
     known = [check for check in checks if check is not None]
-    if not rows or len(known) != len(rows):
+    if not rows or len(known) != len(rows) or _is_guessing(known):
         return (), 0
     worst: dict[int, tuple[float, str]] = {}
     for row, index, margin, suggested in _flagged(known):
@@ -154,6 +154,15 @@ def _issues(task: Task, rows: Sequence[RowOutputs]) -> tuple[tuple[RowExample, .
             worst[row] = margin, known[row].show(index, suggested)
     order = sorted(worst, key=lambda row: worst[row][0])
     return tuple(_example(task, rows[row], worst[row][1]) for row in order[:ISSUES]), len(worst)
+
+
+def _is_guessing(checks: Sequence[LabelChecks]) -> bool:
+    """Whether always giving the most frequent label would be right as often: such a model cannot doubt a label."""
+    if any(check.apart for check in checks):
+        return False
+    labels = np.concatenate([check.labels for check in checks])
+    right = sum(int((check.chances.argmax(1) == check.labels).sum()) for check in checks)
+    return len(labels) > 0 and right <= int(np.bincount(labels).max())
 
 
 def _flagged(checks: Sequence[LabelChecks]) -> Iterator[tuple[int, int, float, int]]:
