@@ -1,14 +1,17 @@
-"""A study of training defaults: many sets, sizes and settings, several seeds, each in one process of many.
+"""A study of training defaults: many sets, sizes and settings, several draws, in a few processes side by side.
 
-    python benchmarks/defaults.py --data DATA --jobs jobs.jsonl --out benchmarks/results/defaults.jsonl --workers 14
+    python benchmarks/defaults.py --data DATA --make MADE
+    python benchmarks/defaults.py --data MADE --jobs jobs.jsonl --out benchmarks/results/defaults.jsonl --workers 18
     python benchmarks/defaults.py --out benchmarks/results/defaults.jsonl --table
+    python benchmarks/defaults.py --out benchmarks/results/defaults.jsonl --compare "refit" "no refit"
 
-A job is a JSON object per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}.
-`per_class` instead of `rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32,
-"lr": 1e-4} changes how a network learns similarity before text pairs. Every set has a fixed order: the first 1,000
-rows (at most a quarter) are the test rows, training rows are drawn from the rest. With "test_rows": 2000 every draw has
-other test rows, as many as that (at most a quarter), which says more about small differences. No official test split is
-used.
+`--make` writes the sets into a folder of small files, for machines that lack the original data. A job is a JSON object
+per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}. `per_class` instead of
+`rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32, "lr": 1e-4} changes how a
+network learns similarity before text pairs; "setfit": true trains SetFit instead (pip install setfit). Every set has a
+fixed order: the first 1,000 rows (at most a quarter) are the test rows, training rows are drawn from the rest. With
+"test_rows": 2000 every draw has other test rows, as many as that (at most a quarter), which says more about small
+differences. No official test split is used. Start the CUDA MPS server if many workers share a GPU.
 """
 
 from __future__ import annotations
@@ -18,18 +21,19 @@ import csv
 import gzip
 import json
 import lzma
+import multiprocessing
 import random
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import regard
@@ -42,63 +46,109 @@ TEST_ROWS = 1000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--data", type=Path, help="the folder of the data, or one that --make wrote")
+    parser.add_argument("--make", type=Path, help="write all sets into this folder, and end")
     parser.add_argument("--jobs", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--start", default="minilm")
     parser.add_argument("--table", action="store_true", help="print the means of all results instead")
-    parser.add_argument("--one", default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--compare", nargs=2, metavar="TAG", help="print the differences of two tags on equal draws")
     args = parser.parse_args()
-    if args.table:
-        print(table([json.loads(line) for line in args.out.read_text().splitlines()]))
-    elif args.one is not None:
-        print(json.dumps(run(json.loads(args.one), args.data, args.start)), flush=True)
+    if args.make is not None:
+        make(args.data, args.make)
+        return
+    if args.out is None:
+        parser.error("--out is missing")
+    if args.table or args.compare:
+        results = [json.loads(line) for line in args.out.read_text().splitlines()]
+        print(compare(results, *args.compare) if args.compare else table(results))
     else:
-        jobs = [json.loads(line) for line in args.jobs.read_text().splitlines()]
-        run_all(jobs, args)
+        run_all([json.loads(line) for line in args.jobs.read_text().splitlines()], args)
+
+
+def make(data: Path, folder: Path) -> None:
+    """Write every set as a file of JSON lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in SETS.items():
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows(data))
+
+
+@cache
+def rows_of(name: str, data: Path) -> Rows:
+    """The rows of a set, as `--make` wrote them, or made now."""
+    made = data / f"{name}.jsonl.gz"
+    if not made.exists():
+        return SETS[name](data)
+    with gzip.open(made, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def run_all(jobs: list[dict[str, Any]], args: argparse.Namespace) -> None:
-    """Every job in a process of its own; each result is written as soon as it is there."""
-    until = time.monotonic() + 60 * args.minutes
-
-    def work(job: dict[str, Any]) -> None:
-        left = until - time.monotonic()
-        if left < 10:
-            return
-        command = [sys.executable, __file__, "--data", str(args.data), "--out", str(args.out), "--start", args.start]
+    """All jobs in `workers` processes; each result is written as soon as it is there, until the time is over."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(args.workers, mp_context=context) as pool:
+        futures = {pool.submit(run, job, args.data, args.start): job for job in jobs}
         try:
-            done = subprocess.run(
-                [*command, "--one", json.dumps(job)], capture_output=True, text=True, timeout=left, check=True
-            )
-            result = json.loads(done.stdout.splitlines()[-1])
-        except subprocess.TimeoutExpired:
-            return
-        except subprocess.CalledProcessError as error:
-            result = {"error": error.stderr[-400:]}
-        with args.out.open("a") as file:
-            file.write(json.dumps({**job, **result}) + "\n")
-
-    with ThreadPoolExecutor(args.workers) as pool:
-        list(pool.map(work, jobs))
+            for future in as_completed(futures, timeout=60 * args.minutes):
+                with args.out.open("a") as file:
+                    file.write(json.dumps({**futures[future], **future.result()}) + "\n")
+        except TimeoutError:
+            left = sum(not future.done() for future in futures)
+            print(f"{left} of {len(jobs)} jobs are left", flush=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.kill()
 
 
 def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
     """Train on the rows of a job and score its test rows."""
-    train, test = split(SETS[job["set"]](data), job)
+    train, test = split(rows_of(job["set"], data), job)
+    try:
+        return run_setfit(job, train, test) if job.get("setfit") else run_regard(job, train, test, start)
+    except Exception:  # of any kind: the other jobs go on
+        return {"error": traceback.format_exc()[-600:]}
+
+
+def run_regard(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
+    plan = initializer.similarity_training
     try:
         began = time.monotonic()
         if "similarity" in job:
             initializer.similarity_training = lambda *_, **__: SimilarityTraining(**job["similarity"])
-        regard.train(train, out=folder / "run", start=start, seed=job["draw"], **job["settings"])
+        regard.train(train, out=folder / "run", start=start, seed=job["draw"], **job.get("settings", {}))
         seconds = time.monotonic() - began
         scores = regard.evaluate(folder / "run", test).scores
     finally:
+        initializer.similarity_training = plan
         shutil.rmtree(folder)
     return {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
+
+
+def run_setfit(job: dict[str, Any], train: Rows, test: Rows) -> dict[str, Any]:
+    """SetFit with 20 pairs per text and label, in fp32."""
+    from datasets import Dataset
+    from setfit import SetFitModel, Trainer, TrainingArguments
+
+    from regard.checkpoint.source import minilm_folder
+
+    names = sorted({row["label"] for row in train})
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        model = SetFitModel.from_pretrained(str(minilm_folder()))
+        model.model_body.float()
+        options: dict[str, Any] = {"num_iterations": 20, "batch_size": 16, "num_epochs": 1, "seed": job["draw"]}
+        options |= {"output_dir": folder, "report_to": "none", "save_strategy": "no", "show_progress_bar": False}
+        labels = [names.index(row["label"]) for row in train]
+        rows = Dataset.from_dict({"text": [row["text"] for row in train], "label": labels})
+        Trainer(model=model, args=TrainingArguments(**options), train_dataset=rows).train()
+        seconds = time.monotonic() - began
+        answers = model.predict([row["text"] for row in test], show_progress_bar=False)
+    right = sum(names[int(answer)] == row["label"] for answer, row in zip(answers, test, strict=True))
+    return {"scores": {"accuracy": round(right / len(test), 5)}, "seconds": round(seconds, 1)}
 
 
 def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
@@ -130,6 +180,26 @@ def table(results: list[dict[str, Any]]) -> str:
     for tag in dict.fromkeys(tag for tag, _ in values):
         cells = [values.get((tag, column)) for column in columns]
         lines.append([tag, *(f"{mean(cell):.1f}" if cell else "" for cell in cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def compare(results: list[dict[str, Any]], one: str, other: str) -> str:
+    """The mean difference of two tags on the draws that both have, with its standard error, as Markdown."""
+    values: dict[tuple[str, str], dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for result in results:
+        if "scores" in result and result["tag"] in (one, other):
+            size = f"{result['per_class']} per class" if "per_class" in result else f"{result['rows']} rows"
+            name = "mcc" if result["set"] == "cola" else next(iter(result["scores"]))
+            values[result["set"], size][result["draw"]][result["tag"]] = 100 * result["scores"][name]
+    lines = [["set", "size", "draws", one, other, "difference"], ["---"] * 6]
+    for (name, size), draws in sorted(values.items()):
+        both = [(draw[one], draw[other]) for draw in draws.values() if len(draw) == 2]
+        if len(both) < 2:
+            continue
+        differences = [first - second for first, second in both]
+        error = stdev(differences) / len(both) ** 0.5
+        means = [f"{mean(column):.1f}" for column in zip(*both, strict=True)]
+        lines.append([name, size, str(len(both)), *means, f"{mean(differences):+.2f} ± {error:.2f}"])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
