@@ -117,6 +117,10 @@ def test_json_may_begin_with_a_mark(folder: Path) -> None:
 def test_what_cannot_be_read_is_named(folder: Path) -> None:
     with pytest.raises(FolderError, match=r"model has no config\.json\. Expected a model folder"):
         read_json(folder, "config.json")
+    (folder / "state").mkdir()
+    (folder / "state/state.json").touch()
+    with pytest.raises(FolderError, match=r"has no config\.json\. Its training was stopped: go on with .* --resume\."):
+        read_json(folder, "config.json")
     (folder / "config.json").mkdir()
     with pytest.raises(FolderError, match="cannot be read: Is a directory"):
         read_json(folder, "config.json")

@@ -118,3 +118,14 @@ def test_last_weights_that_are_kept_are_not_called_the_best(capsys: pytest.Captu
     first, last = capsys.readouterr().err.splitlines()
     assert first.endswith("the best so far")
     assert last.endswith("as good as the best within the 95 % interval: the last weights are kept")
+
+
+def test_the_curve_is_that_of_the_first_training(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TrainingProgress()
+    for loss in (0.7, 0.5, 0.3):
+        progress(TrainingEvent("log", 1, 3, {"loss": loss, "tokens_per_second": 1.0}))
+    progress(TrainingEvent("note", 0, 3, {"text": "training again on all 40 rows", "refit": True}))
+    progress(TrainingEvent("log", 1, 3, {"loss": 0.8, "tokens_per_second": 1.0}))
+    assert progress.is_second
+    assert progress.losses == [0.7, 0.5, 0.3]
+    assert capsys.readouterr().err == "training again on all 40 rows\n"

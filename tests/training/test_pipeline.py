@@ -164,6 +164,15 @@ def test_few_validation_rows_are_noted() -> None:
     )
 
 
+def test_guessing_is_noted_with_few_rows_too() -> None:
+    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in "aaab"]
+    result: Any = SimpleNamespace(scores={"accuracy": Score(0.75, 0.3, 1.0)})
+    assert score_note(rows, result, split_off=True) == (
+        'scores of 4 validation rows say little, and are no better than guessing: always "a" would be right for 75.0% '
+        "of the validation rows, the model is right for 75.0%; --folds 5 (regard.cross_validate) scores every row"
+    )
+
+
 def test_numbers_are_not_compared_with_guessing() -> None:
     rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
     result: Any = SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})

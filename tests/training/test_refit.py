@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -134,6 +136,21 @@ def test_stopped_while_training_again(train: Callable[..., Any], tmp_path: Path)
         train("cut", log_every=1, progress=stop)
     train("cut", log_every=1, resume=True)
     assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
+
+
+def test_a_signal_while_training_again_says_what_is_saved(train: Callable[..., Any], tmp_path: Path) -> None:
+    again = False
+
+    def stop(event: TrainingEvent) -> None:
+        nonlocal again
+        again = again or bool(event.values.get("refit") and event.kind == "note")
+        if again and event.kind == "log":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    saved = r"stopped while training again on all rows; the first training is saved in .*cut\. Go on from here"
+    with pytest.raises(Stopped, match=saved):
+        train("cut", log_every=1, progress=stop)
+    assert train("cut", log_every=1, resume=True).rows == 40
 
 
 def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

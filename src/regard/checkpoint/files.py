@@ -16,6 +16,8 @@ from regard.checkpoint.manifest import CARD, MANIFEST, MODEL, RUN_FILES, files_o
 from regard.errors import FolderError, setting
 from regard.foreign import path_inside, read_json_value
 
+EXPECTED = "Expected a model folder with config.json."
+
 
 def model_files(folder: Path) -> list[Path]:
     """The files of a folder that belong to its model; none if it is not a folder."""
@@ -28,12 +30,17 @@ def model_files(folder: Path) -> list[Path]:
     ]
 
 
+EXPECTED = "Expected a model folder with config.json."
+
+
 def read_any_json(folder: Path, name: str) -> Any:
     """The content of a JSON file; errors have the line and column."""
     try:
         return read_json_value(path_inside(folder, name))
     except FileNotFoundError as error:
-        raise FolderError(f"{folder} has no {name}. Expected a model folder with config.json.") from error
+        stopped = name == "config.json" and (folder / "state" / "state.json").exists()
+        advice = "Its training was stopped: go on with regard train --resume." if stopped else EXPECTED
+        raise FolderError(f"{folder} has no {name}. {advice}") from error
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

@@ -35,7 +35,8 @@ class TrainingProgress:
         self.first: tuple[int, float] | None = None
         self.fitting = ""
         self.printed = 0.0
-        self.losses: list[float] = []
+        self.losses: list[float] = []  # of the first training
+        self.is_second = False  # whether another network is trained now, on all rows
         self.scores: list[tuple[str, float]] = []
 
     def lines(self) -> list[tuple[str, str]]:
@@ -72,7 +73,8 @@ class TrainingProgress:
         elif event.kind == "score":
             self._score(event)
         elif event.kind == "note":
-            self._print(f"step {event.step}: {event.values['text']}")
+            self.is_second = self.is_second or event.values.get("refit", False)
+            self._print(f"step {event.step}: {event.values['text']}" if event.step else event.values["text"])
 
     def _begin(self, event: TrainingEvent) -> None:
         for line in event.values["lines"]:
@@ -95,7 +97,8 @@ class TrainingProgress:
         self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
     def _log(self, event: TrainingEvent) -> None:
-        self.losses.append(event.values["loss"])
+        if not self.is_second:
+            self.losses.append(event.values["loss"])
         if self.first is None:
             self.first = (event.step, time.monotonic())
         parts = [f"loss {event.values['loss']:.3f}"]

@@ -22,6 +22,7 @@ MISTAKES = 20  # shown
 ISSUES = 40  # label errors shown
 BUCKETS = 5  # of lengths
 MIN_SLICE = 10  # rows of a slice
+MIN_CHECKED = 20  # rows whose labels are checked: the thresholds of fewer say little
 MAX_GROUPS = 20
 COVERAGE_LIMITS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
@@ -146,7 +147,7 @@ def _issues(task: Task, rows: Sequence[RowOutputs]) -> tuple[tuple[RowExample, .
     """The rows with the most likely label errors, and how many rows may have one."""
     checks = [task.label_checks(row.record, row.outputs) for row in rows]
     known = [check for check in checks if check is not None]
-    if not rows or len(known) != len(rows) or _is_guessing(known):
+    if len(rows) < MIN_CHECKED or len(known) != len(rows) or _is_guessing(known):
         return (), 0
     worst: dict[int, tuple[float, str]] = {}
     for row, index, margin, suggested in _flagged(known):

@@ -199,15 +199,16 @@ def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_
     labels = Counter(record.label for record in records if isinstance(record.label, str))
     if scores is None or "accuracy" not in scores.scores or not labels:
         return None
-    if len(rows) < FEW_ROWS and split_off:
-        few = pluralize(len(rows), "validation row")
-        return f"scores of {few} say little; --folds 5 (regard.cross_validate) scores every row"
     (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
     share = count / len(rows)
-    if accuracy.value > share or len(rows) < FEW_ROWS:
-        return None
+    guesses = accuracy.value <= share < 1
     often = f'always "{label}" would be right for {share:.1%} of the validation rows'
-    return f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
+    guessing = f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
+    if len(rows) < FEW_ROWS and split_off:
+        few = f"scores of {pluralize(len(rows), 'validation row')} say little"
+        advice = "--folds 5 (regard.cross_validate) scores every row"
+        return f"{few}, and are {guessing}; {advice}" if guesses else f"{few}; {advice}"
+    return guessing if guesses and len(rows) >= FEW_ROWS else None
 
 
 def tune_task(
@@ -241,14 +242,19 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     meanwhile: a run that is stopped here goes on from the end of the first training.
     """
     context = run.context
-    context.report(TrainingEvent("note", 0, run.job.steps, {"text": f"training again on all {inputs.rows:,} rows"}))
+    text = f"training again on all {inputs.rows:,} rows"
+    context.report(TrainingEvent("note", 0, run.job.steps, {"text": text, "refit": True}))
     inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     began = time.monotonic()
     if inputs.initialize is not None:
         inputs.initialize(job)
     if run.job.score is None or run.fitted.best_step > 0:
-        fit(job)
+        try:
+            fit(job)
+        except Stopped as stop:
+            words = f"stopped while training again on all rows; the first training is saved in {context.folder}."
+            raise Stopped(words, signal=stop.signal) from None
         if job.settings.lora.rank:
             merge_lora(job.network)
     job.network.eval()

@@ -228,6 +228,8 @@ def _print_config(command: TrainCommand) -> None:
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
+        if progress.is_second:
+            print("These are the scores of the first training, without the validation rows.")
         print()
     if progress.lines():
         print_table(progress.lines())
