@@ -19,7 +19,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 MAX_COMPARED = 3000  # names that a misspelled name is compared with
 MAX_LISTED = 60  # names listed in a message
@@ -169,11 +169,14 @@ class EngineWarning(UserWarning):
     """
 
 
-def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """` Did you mean "x"?` if a choice is similar to `name`, else a list of the choices (at most MAX_LISTED)."""
+def did_you_mean(name: str, choices: Iterable[str], *, key: Callable[[str], str] = str) -> str:
+    """` Did you mean "x"?` if a choice is similar to `name`, else a list of the choices (at most MAX_LISTED).
+
+    key: the part of a name that is compared.
+    """
     known = sorted(choices)
-    word = name[:MAX_NAME_LENGTH].casefold()
-    folded = {choice.casefold(): choice for choice in known}
+    word = key(name)[:MAX_NAME_LENGTH].casefold()
+    folded = {key(choice).casefold(): choice for choice in known}
     if len(folded) > MAX_COMPARED:  # each comparison takes a tenth of a millisecond
         folded = {
             key: choice for key, choice in folded.items() if key[:1] == word[:1] and abs(len(key) - len(word)) < 3

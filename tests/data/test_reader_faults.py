@@ -142,7 +142,10 @@ def test_a_bad_row_is_named_or_listed(
             "a.csv",
             "text,x\nu,v\n",
             {"task": "pair"},
-            r"\(task pair\) were recognized among text, x. Name the columns: --columns first=NAME,second=NAME",
+            (
+                r"no columns for first and second \(task pair\) were recognized among text, x\. "
+                r"Name the columns: --columns first=NAME,second=NAME,"
+            ),
         ),
         ("a.csv", "text,lable\nu,v\n", {"columns": {"label": "label"}}, 'no column "label" .* Did you mean "lable"'),
         ("a.csv", "text,label\nu,v\n", {"columns": {"label": "7"}}, 'no column "7"'),

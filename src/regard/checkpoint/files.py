@@ -30,9 +30,6 @@ def model_files(folder: Path) -> list[Path]:
     ]
 
 
-EXPECTED = "Expected a model folder with config.json."
-
-
 def read_any_json(folder: Path, name: str) -> Any:
     """The content of a JSON file; errors have the line and column."""
     try:

@@ -126,9 +126,9 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
 
 
 def default_refit(config: Config, rows: int, *, probe: bool, gpu: bool) -> bool:
-    """Whether a classifier of single texts is trained again on all rows, validation rows too, if nothing else is asked.
+    """Whether a classifier of single texts is by default trained again on all rows, validation rows too.
 
-    By default where this takes seconds; `benchmarks/defaults.md` has what it gains.
+    It is where this takes seconds; `benchmarks/defaults.md` has what it gains.
     """
     limit = GPU_REFIT_ROWS if gpu and config.width <= SMALL_WIDTH else 0
     return rows <= max(limit, REFIT_ROWS if probe else 0)

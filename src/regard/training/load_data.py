@@ -234,11 +234,9 @@ def _warn_of_empty_texts(records: list[Record]) -> None:
     """Such rows teach nothing about words, and predictions refuse them."""
     empty = [record for record in records if isinstance(record, ClassifyRecord) and not record.text.strip()]
     if empty:
-        rows = (
-            f"{len(empty):,} of {pluralize(len(records), 'row')} {'has' if len(empty) == 1 else 'have'} an empty text"
-        )
-        words = f"{rows} (the first: {_at(empty[0])}); regard check DATA --fix FILE removes them."
-        warnings.warn(words, UserWarning, stacklevel=3)
+        have = "has" if len(empty) == 1 else "have"
+        rows = f"{len(empty):,} of {pluralize(len(records), 'row')} {have} an empty text (the first: {_at(empty[0])})"
+        warnings.warn(f"{rows}; regard check DATA --fix FILE removes them.", UserWarning, stacklevel=3)
 
 
 def _at(record: Record) -> str:

@@ -59,6 +59,7 @@ def test_a_second_training_on_all_rows_counts_too_and_is_not_ended(monkeypatch: 
     guard(TrainingEvent("log", 10, 30))
     guard(TrainingEvent("log", 20, 30))  # 1 s, and 20 s twice
     guard(TrainingEvent("log", 30, 30))
+    guard(TrainingEvent("note", 0, 30, {"text": "training again", "refit": True}))
     guard(TrainingEvent("log", 10, 33))
     guard(TrainingEvent("log", 20, 33))
 

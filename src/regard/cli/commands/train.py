@@ -229,7 +229,7 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
         if progress.is_second:
-            print("These are the scores of the first training, without the validation rows.")
+            print("Scores of a training without the validation rows; the model in the folder is trained on all rows.")
         print()
     if progress.lines():
         print_table(progress.lines())

@@ -83,7 +83,6 @@ class BudgetGuard:
     def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
         self.seconds, self.forward = seconds, forward
         self.first: tuple[str, int, float] | None = None  # kind, step and time of the first event of its kind
-        self.latest = 0  # step
         self.trainings, self.is_second = 1, False
         self.started = time.monotonic()
 
@@ -92,14 +91,12 @@ class BudgetGuard:
             self.forward(event)
         if event.kind == "begin":
             self.trainings = 2 if event.values.get("refit") else 1
+        self.is_second = self.is_second or (event.kind == "note" and event.values.get("refit", False))
         what = event.values.get("what") if event.kind == "fit" else None
         if event.kind != "log" and what not in WITHOUT:
             return
         now = time.monotonic()
-        is_first = self.first is None or self.first[0] != event.kind
-        self.is_second = self.is_second or (event.step < self.latest and not is_first)
-        self.latest = event.step
-        if self.first is None or is_first:
+        if self.first is None or self.first[0] != event.kind:
             self.first = event.kind, event.step, now
         elif not self.is_second:
             self._check(event, what, now)

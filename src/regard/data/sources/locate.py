@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import re
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +13,7 @@ from regard.data.formats.registry import known_suffixes
 from regard.data.sources.memory import MemorySource, in_memory
 from regard.data.sources.sources import Source, suffix_of
 from regard.data.sources.split_names import SPLITS
-from regard.errors import DataError
+from regard.errors import DataError, did_you_mean
 
 DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.sources.memory`
 
@@ -64,16 +62,14 @@ def _file(named: str | Path) -> Path:
     if path.is_dir():
         raise DataError("is a folder", file=str(path), expected="a file")
     if not path.exists():
-        names = {other.name.partition(".")[0]: other.name for other in _in_folder(path.parent)}  # without suffixes
-        similar = difflib.get_close_matches(path.name.partition(".")[0], names, n=1)
-        fix = f'Did you mean "{names[similar[0]]}"?' if similar else None
-        raise DataError("does not exist", file=str(path), fix=fix)
+        siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        fix = did_you_mean(path.name, siblings, key=_without_suffixes).strip() if siblings else ""
+        raise DataError("does not exist", file=str(path), fix=fix if fix.startswith("Did") else None)
     return path
 
 
-def _in_folder(folder: Path) -> list[Path]:
-    """Up to a thousand of its files, in order."""
-    return sorted(islice(folder.iterdir(), 1000)) if folder.is_dir() else []
+def _without_suffixes(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _globbed(pattern: str) -> list[tuple[Source, ...]]:

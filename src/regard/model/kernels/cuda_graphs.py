@@ -43,9 +43,8 @@ def side_stream() -> Iterator[None]:
 @contextmanager
 def _other_streams() -> Iterator[None]:
     """Backward passes run on another stream than the passes before, on purpose: torch does not warn of it here."""
-    warn = getattr(
-        torch.autograd.graph, "set_warn_on_accumulate_grad_stream_mismatch", lambda _: None
-    )  # newer versions
+    name = "set_warn_on_accumulate_grad_stream_mismatch"  # not in every version of torch
+    warn = getattr(torch.autograd.graph, name, lambda _: None)
     warn(False)
     try:
         yield

@@ -97,7 +97,7 @@ def leave_process_group(world: World) -> None:
     """Destroy the process group after the last step.
 
     The threads of gloo may still hold tensors of the last collective operation. If Python ends before they have freed
-    them, the process aborts (https://github.com/pytorch/pytorch/pull/179291), so they get a moment.
+    them, the process aborts (https://github.com/pytorch/pytorch/pull/179291), so this function waits a little.
     """
     if world.ranks > 1 and dist.is_torchelastic_launched():
         is_gloo = dist.get_backend() == "gloo"
