@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import InputError
-from regard.ragged import Ragged
+from regard.ragged import Ragged, sums_in_order
 
 sequences = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=6)
 few = settings(max_examples=60, deadline=None)
@@ -63,6 +63,29 @@ def test_mean_and_max_are_those_of_each_sequence_and_zero_when_empty(rows):
         mean, greatest = (part.mean(0), part.amax(0)) if len(part) else (torch.zeros(3), torch.zeros(3))
         torch.testing.assert_close(batch.mean(values)[b], mean)
         torch.testing.assert_close(batch.max(values)[b], greatest)
+
+
+@given(sequences)
+@few
+def test_sums_in_order_are_those_of_each_sequence(rows):
+    batch = Ragged.of(rows)
+    values = torch.randn(batch.tokens, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    sums = sums_in_order(values, batch.lengths)
+    assert sums.shape == (len(rows), 3)
+    for b, part in enumerate(batch.split(values)):
+        torch.testing.assert_close(sums[b], part.sum(0))
+    if batch.tokens:
+        assert torch.autograd.grad(sums.sum(), values)[0].tolist() == torch.ones_like(values).tolist()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_mean_is_the_same_every_time_on_a_gpu():
+    batch = Ragged.of([[1] * 700, [], [2] * 300], device="cuda")
+    values = torch.randn(1000, 64, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    means = [batch.mean(values) for _ in range(20)]
+    assert all(torch.equal(means[0], mean) for mean in means)
+    torch.testing.assert_close(means[0][0], values[:700].mean(0))
+    assert means[0][1].tolist() == [0.0] * 64
 
 
 def test_a_mean_in_half_precision_is_rounded_once():

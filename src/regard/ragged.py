@@ -115,9 +115,12 @@ class Ragged:
 
     def mean(self, values_ND: Tensor) -> Tensor:
         """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
-        exact = torch.promote_types(values_ND.dtype, torch.float32)  # bf16 cannot hold large sums
-        sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1], dtype=exact)
-        sums_BD = sums_BD.index_add_(0, self.sequence_ids, values_ND.to(exact))
+        exact_ND = values_ND.to(torch.promote_types(values_ND.dtype, torch.float32))  # bf16 cannot hold large sums
+        if values_ND.is_cuda and not torch.compiler.is_compiling():
+            sums_BD = sums_in_order(exact_ND, self.lengths)
+        else:
+            sums_BD = exact_ND.new_zeros(len(self), values_ND.shape[1])
+            sums_BD = sums_BD.index_add_(0, self.sequence_ids, exact_ND)
         return (sums_BD / self.lengths.clamp(min=1).unsqueeze(1)).to(values_ND.dtype)
 
     def max(self, values_ND: Tensor) -> Tensor:
@@ -197,6 +200,14 @@ class Ragged:
             segments=None if here.segments is None else torch.from_numpy(np.resize(here.segments.numpy(), tokens)),
         )
         return padded if self.ids.device.type == "cpu" else padded.to(self.ids.device)
+
+
+def sums_in_order(values_ND: Tensor, lengths_B: Tensor) -> Tensor:
+    """(B, D) sums over the tokens of each sequence, in their order: the same bits every time.
+
+    On a GPU, `index_add_` adds in any order, so that two runs of a training that uses these sums would differ.
+    """
+    return torch.segment_reduce(values_ND.contiguous(), "sum", lengths=lengths_B.long(), unsafe=True)
 
 
 def _same_lengths(expected: list[int], actual: list[int]) -> None:
