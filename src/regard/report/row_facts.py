@@ -73,7 +73,7 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class _Row:
-    """The numbers of a row; its answer is made again for the few that are shown."""
+    """The numbers of a row."""
 
     outputs: RowOutputs
     confidence: float | None
@@ -81,13 +81,14 @@ class _Row:
     error: float | None
 
 
-def row_facts(task: Task, rows: Sequence[RowOutputs]) -> RowFacts:
-    """The facts about these rows, answered by the task."""
+def row_facts(task: Task, rows: Sequence[RowOutputs], answers: Sequence[Answer] | None = None) -> RowFacts:
+    """The facts about these rows, answered by the task; `answers` if they are known already."""
+    if answers is None:
+        answers = [task.answer(row.record, row.outputs) for row in rows]
     numbered: list[_Row] = []
     numbers: list[tuple[float, float]] = []
     slices = _Slices(task, rows)
-    for row in rows:
-        answer = task.answer(row.record, row.outputs)
+    for row, answer in zip(rows, answers, strict=True):
         slices.add(row, answer)
         correct = task.is_correct(answer, row.record)
         numbered.append(_Row(row, answer.confidence, correct, task.row_error(answer, row.record)))

@@ -341,7 +341,8 @@ def score_rows(
         return score_answers(task, answered, losses)
 
 
-def score_outputs(task: Task, rows: Iterable[RowOutputs], *, loss: float) -> ScoreResult:
-    """The scores of what a network has computed before, as this task answers with it; `loss` is what it was then."""
-    answered = ((row.record, task.answer(row.record, row.outputs)) for row in rows)
-    return score_answers(task, answered, LossTotal(loss, 1.0))
+def score_outputs(task: Task, rows: Sequence[RowOutputs], *, loss: float) -> tuple[ScoreResult, list[Answer]]:
+    """What this task answers with the outputs of a network, and its scores; `loss` is that of the network."""
+    answers = [task.answer(row.record, row.outputs) for row in rows]
+    answered = ((row.record, answer) for row, answer in zip(rows, answers, strict=True))
+    return score_answers(task, answered, LossTotal(loss, 1.0)), answers

@@ -353,10 +353,11 @@ class Tag(Task):
         """With the probabilities of the temperature; the most likely sequence of tags is the same with any."""
         if self.temperature == 1:
             return window
-        logits_MC = _logits(window.probabilities) / self.temperature
-        parts_MC = np.exp(logits_MC - logits_MC.max(1, keepdims=True, initial=-np.inf))
-        probabilities = (parts_MC / parts_MC.sum(1, keepdims=True)).astype(np.float32)
-        chance = np.take_along_axis(probabilities, window.tag[:, None], 1)[:, 0]
+        likeliest_M1 = window.probabilities.max(1, keepdims=True)  # whose power is 1, with any temperature
+        parts_MC = (window.probabilities.astype(np.float64) / likeliest_M1) ** (1 / self.temperature)
+        parts_MC /= parts_MC.sum(1, keepdims=True)
+        probabilities = parts_MC.astype(np.float32)
+        chance = probabilities[np.arange(len(probabilities)), window.tag]
         return window._replace(chance=chance, probabilities=probabilities)
 
     def _decoded(self, first: Ints, end: Ints, probabilities: Probabilities, cuts: Ints) -> WindowTags:

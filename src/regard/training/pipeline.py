@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import pluralize
 from regard.tasks.inference import ScoreResult, score_outputs
-from regard.tasks.task import RowOutputs, Task
+from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults import resolve_settings, without_steps
 from regard.training.engine.distributed import leave_process_group
@@ -165,10 +165,10 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     if job.settings.lora.rank:
         merge_lora(job.network)
     rows = ValidationRows(len(inputs.data.dev))
-    task, first_scores, scores = job.task, None, None
+    task, first_scores, scores, answers = job.task, None, None, None
     if inputs.validation is not None:
         first_scores, rows = final_scores(job, fitted, inputs)
-        task, scores = tune_task(job, inputs.validation, first_scores, rows)
+        task, scores, answers = tune_task(job, inputs.validation, first_scores, rows)
     details = {
         "pretrained": inputs.model.pretrained,
         "new_heads": new_heads(inputs.model.checkpoint),
@@ -187,7 +187,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         checkpoint = with_decoding(inputs.model.checkpoint, job.settings.beams, penalty)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
-    return TrainedRun(context, inputs, job, fitted, task, scores, details, rows=rows.rows, uncalibrated=uncalibrated)
+    return TrainedRun(context, inputs, job, fitted, task, scores, details, rows.rows, answers, uncalibrated)
 
 
 def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_off: bool) -> str | None:
@@ -213,14 +213,17 @@ def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_
 
 def tune_task(
     job: TrainingJob, validation: Validation, scores: ScoreResult, rows: ValidationRows
-) -> tuple[Task, ScoreResult]:
-    """The task with what is tuned on the validation rows, and its scores; the network does not run again for them."""
+) -> tuple[Task, ScoreResult, list[Answer] | None]:
+    """The task with what is tuned on the validation rows, its scores, and its answers where these were computed here.
+
+    The network does not run again for them, unless `rows` are only a part of the rows.
+    """
     task = job.task.tuned(scores.meter, rows.rows)
     if task == job.task:
-        return task, scores
+        return task, scores, None
     if rows.is_complete and rows.rows:
-        return task, score_outputs(task, rows.rows, loss=scores.loss)
-    return task, validation.score(replace(job, task=task))
+        return task, *score_outputs(task, rows.rows, loss=scores.loss)
+    return task, validation.score(replace(job, task=task)), None
 
 
 def should_train_again(run: TrainedRun) -> bool:

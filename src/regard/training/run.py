@@ -13,7 +13,7 @@ import torch
 from regard.metrics.calibration import Calibration
 from regard.tasks.inference import ScoreResult
 from regard.tasks.recipe import Recipe
-from regard.tasks.task import RowOutputs, Task
+from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.defaults import DataSize
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.distributed import World, join_process_group
@@ -114,7 +114,8 @@ class TrainingInputs:
 class TrainedRun:
     """A run that came to its end; `task` has what was tuned on the validation rows, such as a threshold.
 
-    rows: validation rows with what the network computed for them. uncalibrated: calibration before the tuning.
+    rows: validation rows with what the network computed for them. answers: of `task` for these rows, if they are known.
+    uncalibrated: calibration before the tuning.
     """
 
     context: RunContext
@@ -125,4 +126,5 @@ class TrainedRun:
     scores: ScoreResult | None
     details: Mapping[str, Any]
     rows: Sequence[RowOutputs] = ()
+    answers: Sequence[Answer] | None = None
     uncalibrated: Calibration | None = None

@@ -72,7 +72,7 @@ def run_facts(run: TrainedRun, info: Mapping[str, Any]) -> RunFacts:
         report=ClassificationReport() if scores is None else report_of(scores.meter),
         calibration=None if scores is None else scores.calibration,
         uncalibrated=run.uncalibrated,
-        rows=row_facts(task, run.rows),
+        rows=row_facts(task, run.rows, run.answers),
     )
 
 
