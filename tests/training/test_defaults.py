@@ -182,13 +182,20 @@ def test_pairs_are_read_more_often() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "gpu", "pairs", "per_step"),
-    [(64, False, 1_600, 8), (1_000, False, 3_000, 15), (50_000, False, 6_000, 30), (64, True, 32_000, 64)],
+    [
+        (64, False, 1_600, 8),
+        (1_000, False, 3_000, 15),
+        (50_000, False, 6_000, 30),
+        (64, True, 32_000, 64),
+        (3_000, True, 48_000, 96),
+        (50_000, True, 64_000, 128),
+    ],
 )
 def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pairs: int, per_step: int) -> None:
     config = from_preset("bert-base-uncased", weights=False).config
     training = similarity_training(config, rows, gpu=gpu)
     assert (training.pairs, training.per_step) == (pairs, per_step)
-    assert training.lr == pytest.approx(8.4e-5 if gpu else 6e-5)
+    assert training.lr == pytest.approx(6e-5 * (per_step / 32) ** 0.5 if gpu else 6e-5)
 
 
 @pytest.mark.parametrize(("rows", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])

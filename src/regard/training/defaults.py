@@ -26,8 +26,8 @@ SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and 
 MANY_ROWS = 300  # if there are more rows than this
 SHORT_TEXT = 24  # tokens, on average
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
-GPU_PAIRS = 32_000  # that similarity is learned from on a GPU,
-CPU_PAIRS = (1_600, 6_000)  # on a CPU three per row, at least and at most
+GPU_PAIRS = (32_000, 64_000)  # that similarity is learned from on a GPU: 16 per row, at least and at most;
+CPU_PAIRS = (1_600, 6_000)  # on a CPU three per row
 SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
 FEW_PAIRS = 500  # and still fewer up to this number
 TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
@@ -175,11 +175,10 @@ def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTr
     On a CPU, both together take about as long as training on the labels alone would, except with few rows.
     """
     lr = _fine_tuning_lr(config)
-    if gpu:
-        return SimilarityTraining(GPU_PAIRS, per_step=GPU_PAIRS // 500, lr=1.4 * lr)
-    low, high = CPU_PAIRS
-    pairs = min(max(3 * rows, low), high)
-    return SimilarityTraining(pairs, per_step=pairs // 200, lr=lr)
+    per_row, (low, high), steps = (16, GPU_PAIRS, 500) if gpu else (3, CPU_PAIRS, 200)
+    pairs = min(max(per_row * rows, low), high)
+    per_step = pairs // steps
+    return SimilarityTraining(pairs, per_step, lr=lr * max(per_step / TEXTS, 1.0) ** 0.5)
 
 
 def contrastive_training(rows: int, classes: int) -> ContrastiveTraining:
