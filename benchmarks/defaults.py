@@ -8,7 +8,8 @@
 `--make` writes the sets into a folder of small files, for machines that lack the original data. A job is a JSON object
 per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}. `per_class` instead of
 `rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32, "lr": 1e-4} changes how a
-network learns similarity before text pairs; "setfit": true trains SetFit instead (pip install setfit). Every set has a
+network learns similarity before text pairs, "contrastive": {"steps": 50, "texts": 32, "lr": 5e-5} how it begins with
+few labels; "setfit": true trains SetFit instead (pip install setfit). Every set has a
 fixed order: the first 1,000 rows (at most a quarter) are the test rows, training rows are drawn from the rest. With
 "test_rows": 2000 every draw has other test rows, as many as that (at most a quarter), which says more about small
 differences. No official test split is used. Start the CUDA MPS server if many workers share a GPU.
@@ -24,21 +25,21 @@ import lzma
 import multiprocessing
 import random
 import re
-import shutil
 import tempfile
 import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import regard
-from regard.training.defaults import SimilarityTraining
-from regard.training.head_init import initializer
+from regard.training.defaults import ContrastiveTraining, SimilarityTraining
+from regard.training.head_init import contrastive, initializer
 
 Rows = list[dict[str, Any]]
 TEST_ROWS = 1000
@@ -113,19 +114,26 @@ def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
 
 
 def run_regard(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict[str, Any]:
-    folder = Path(tempfile.mkdtemp())
-    plan = initializer.similarity_training
-    try:
+    with changed_starts(job), tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        if "similarity" in job:
-            initializer.similarity_training = lambda *_, **__: SimilarityTraining(**job["similarity"])
-        regard.train(train, out=folder / "run", start=start, seed=job["draw"], **job.get("settings", {}))
+        regard.train(train, out=Path(folder, "run"), start=start, seed=job["draw"], **job.get("settings", {}))
         seconds = time.monotonic() - began
-        scores = regard.evaluate(folder / "run", test).scores
-    finally:
-        initializer.similarity_training = plan
-        shutil.rmtree(folder)
+        scores = regard.evaluate(Path(folder, "run"), test).scores
     return {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
+
+
+@contextmanager
+def changed_starts(job: dict[str, Any]) -> Iterator[None]:
+    """In this block, a network learns before its first step what the job says."""
+    similarity, pairs = initializer.similarity_training, contrastive.contrastive_training
+    if "similarity" in job:
+        initializer.similarity_training = lambda *_, **__: SimilarityTraining(**job["similarity"])
+    if "contrastive" in job:
+        contrastive.contrastive_training = lambda *_, **__: ContrastiveTraining(**job["contrastive"])
+    try:
+        yield
+    finally:
+        initializer.similarity_training, contrastive.contrastive_training = similarity, pairs
 
 
 def run_setfit(job: dict[str, Any], train: Rows, test: Rows) -> dict[str, Any]:
@@ -254,6 +262,11 @@ def novels(data: Path, *, count: int = 12, passages: int = 220, words: int = 40)
 
 
 def reviews(data: Path) -> Rows:
+    """Whole film reviews."""
+    return shuffled({"text": row["text"], "label": row["label"]} for row in csv_rows(data / "imdb/train.csv.gz"))
+
+
+def short_reviews(data: Path) -> Rows:
     """The first 150 words of film reviews."""
     rows = csv_rows(data / "imdb/train.csv.gz")
     return shuffled(({"text": " ".join(row["text"].split()[:150]), "label": row["label"]} for row in rows), 8000)
@@ -340,7 +353,8 @@ SETS: dict[str, Callable[[Path], Rows]] = {
     "topics-77": lambda data: questions(data, topics=77, per_topic=150),
     "agnews": news,
     "sst2": sentences,
-    "imdb-150": reviews,
+    "imdb": reviews,
+    "imdb-150": short_reviews,
     "novels": novels,
     "cola": grammar,
     "rte": lambda data: pairs(data, "RTE", 1, 2, 3),
