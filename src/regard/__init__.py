@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         MissingExtra,
         NotFinite,
         RegardError,
+        SeenRowsWarning,
         UntrainedWarning,
     )
     from regard.evaluation.evaluate import evaluate
@@ -95,6 +96,7 @@ __all__ = [
     "Ragged",
     "RegardError",
     "SeedsResult",
+    "SeenRowsWarning",
     "ServerError",
     "Settings",
     "SettingsSearch",
@@ -166,6 +168,7 @@ _HOMES = {
     "TrainSettings": "regard.training.settings",
     "TrainingEvent": "regard.training.output.metrics_log",
     "TranslationAnswer": "regard.tasks.translate",
+    "SeenRowsWarning": "regard.errors",
     "UntrainedWarning": "regard.errors",
     "WordsAnswer": "regard.tasks.tag",
     "compare": "regard.comparison.compare",

@@ -11,6 +11,7 @@ Every message says what was given, what was expected and how to fix it. Public e
 | `FolderError` | a model folder that cannot be read, or a path that cannot be written |
 | `MissingExtra` | an optional package that is not installed |
 | `EngineWarning` | (a warning) a model that runs on another engine than the one that was asked for |
+| `SeenRowsWarning` | (a warning) a model is scored on rows that it was trained on |
 | `UntrainedWarning` | (a warning) a model with randomly initialized weights |
 """
 
@@ -153,6 +154,10 @@ class MissingExtra(RegardError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f'{feature} needs an optional package. Install it with: pip install "regard[{extra}]"')
+
+
+class SeenRowsWarning(UserWarning):
+    """A model is scored on rows that it was trained on."""
 
 
 class UntrainedWarning(UserWarning):

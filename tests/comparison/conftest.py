@@ -17,10 +17,10 @@ def messages() -> Path:
     return samples.path("messages")
 
 
-def write_rows(path: Path, rows: int, *, extra: bool = False) -> Path:
+def write_rows(path: Path, rows: int, *, first: int = 0, extra: bool = False) -> Path:
     """A CSV file of two classes that a small network can tell apart."""
     lines = ["text,label,author" if extra else "text,label"]
-    for number in range(rows):
+    for number in range(first, first + rows):
         label = "warm" if number % 2 else "cold"
         words = f"{label} {COLORS[number % 4]} number {number} of many"
         lines.append(f"{words},{label},writer {number % 3}" if extra else f"{words},{label}")
@@ -37,7 +37,7 @@ def two_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A model that has learned nothing, and one that has. They have seen other rows."""
     root = tmp_path_factory.mktemp("models")
-    rows = write_rows(root / "rows.csv", 244, extra=True)
+    rows = write_rows(root / "rows.csv", 244, first=1000, extra=True)
     steps = {"weak": 1, "good": 60}
     for name, count in steps.items():
         regard.train(rows, preset="tiny-bert", out=root / name, steps=count, lr=0.01, dev_fraction=0)

@@ -12,7 +12,7 @@ from regard.comparison.trainings.compared_data import load_compared_data
 from regard.comparison.trainings.jobs import Job
 from regard.comparison.trainings.specs import LOADED, ModelSpec
 from regard.data.records import ClassifyRecord, Record
-from regard.errors import InputError
+from regard.errors import InputError, SeenRowsWarning
 from regard.training.train import train
 
 
@@ -35,11 +35,16 @@ def test_a_model_that_has_seen_the_test_rows(two_classes: Path, tmp_path: Path) 
 
 
 def test_a_few_test_rows_are_enough_to_know(two_classes: Path, tmp_path: Path) -> None:
-    """Rows that are too few to be divided for a training are no error here."""
-    _half(two_classes, tmp_path, 0)
-    few = tmp_path / "few.csv"
-    few.write_text("\n".join((tmp_path / "half-0.csv").read_text().splitlines()[:4]) + "\n", encoding="utf-8")
-    check_unseen(load_compared_data(two_classes, test=few), _trained_on_half(tmp_path))
+    seen = _half(two_classes, tmp_path, 0).read_text().splitlines()
+    new = _half(two_classes, tmp_path, 1).read_text().splitlines()
+    few, some = tmp_path / "few.csv", tmp_path / "some.csv"
+    few.write_text("\n".join(seen[:7]) + "\n", encoding="utf-8")
+    some.write_text("\n".join([*seen[:7], *new[1:60]]) + "\n", encoding="utf-8")
+    model = _trained_on_half(tmp_path)
+    with pytest.raises(InputError, match=r"would be tested on \([56] of 6 rows\)"):  # one may be a validation row
+        check_unseen(load_compared_data(two_classes, test=few), model)
+    with pytest.warns(SeenRowsWarning, match=r"[56] of 65 rows are also in the training data of other"):
+        check_unseen(load_compared_data(two_classes, test=some), model)
 
 
 def _half(data: Path, folder: Path, part: int) -> Path:

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,26 @@ import pytest
 import torch
 
 import regard
-from regard.errors import DataError, FolderError, InputError
+from regard.errors import DataError, FolderError, InputError, SeenRowsWarning
 
 Write = Callable[..., Path]
 Reviews = Callable[..., list[tuple[str, str]]]
+
+
+def test_rows_of_the_training_data_are_noticed(
+    trained: Path, tmp_path: Path, write_rows: Write, reviews: Reviews
+) -> None:
+    rows = reviews(12, seed=77)
+    model = regard.train(write_rows(tmp_path / "own.csv", rows), preset="ngram", out=tmp_path / "own", dev_fraction=0.0)
+    with pytest.warns(SeenRowsWarning, match="12 of 12 rows are also in the training data of the model"):
+        regard.evaluate(model.folder, tmp_path / "own.csv")
+    new = [(f"{text} again", label) for text, label in rows]
+    mixed = write_rows(tmp_path / "mixed.csv", [*rows[:3], *new])
+    with pytest.warns(SeenRowsWarning, match="3 of 15 rows are also in the training data"):
+        regard.evaluate(model.folder, mixed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regard.evaluate(model.folder, write_rows(tmp_path / "new.csv", new))
 
 
 def test_scores_are_those_of_the_answers(trained: Path, tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:

@@ -163,11 +163,8 @@ def _open(model: str | Path, data: Where, device: str, reading: Mapping[str, Any
         return opened, _checked_task(opened, task, data), data
     rows = load_compared_data(data, task=task.name, **reading)
     task = _checked_task(opened, task, rows)
-    if reading["test"] is None:
-        same = {name: reading[name] for name in ("format", "columns", "encoding", "labels", "dev")}
-        note = seen_note(opened.folder, data, task.name, same)
-        rows = rows if note is None else replace(rows, notes=(*rows.notes, note))
-    return opened, task, rows
+    note = seen_note(opened.folder, rows.test)
+    return opened, task, rows if note is None else replace(rows, notes=(*rows.notes, note))
 
 
 def _without_candidates(result: Compression, work: WorkFolder) -> Compression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,15 +19,16 @@ from regard.data.readers import Reader
 from regard.data.records import Record
 from regard.data.rows import Row
 from regard.data.schema.columns import Columns
+from regard.data.seen_rows import SeenRows
 from regard.data.sources.locate import DataLocation
-from regard.errors import DataError, InputError, setting
+from regard.errors import DataError, InputError, SeenRowsWarning, setting
 from regard.evaluation.open_data import open_data
 from regard.evaluation.result import Abstention, Evaluation
 from regard.metrics.confidence import wilson
 from regard.metrics.meter import Meter
 from regard.metrics.report import report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.model_task import describe_model
+from regard.predict.model_task import describe_model, read_training_run
 from regard.predict.translation import translation_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
@@ -108,12 +110,17 @@ def evaluate(
     losses, scoring_task = LossTotal(), observer.scoring_task(task)
     beam_options = {"beams": beams, "length_penalty": length_penalty}
     answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
+    run = read_training_run(model.folder)
+    seen = None if run is None else run.seen_rows
     observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
-        rows = _EvaluatedRows(scoring_task, abstain, write, progress)
+        rows = _EvaluatedRows(scoring_task, abstain, write, progress, seen)
         meter = observer.meter(scoring_task)
         result = score_answers(scoring_task, observed, losses, on_answer=rows.add, meter=meter)
+    if seen is not None and seen.words is not None:
+        message = f"{seen.words} are also in the training data of the model; the score is too high."
+        warnings.warn(message, SeenRowsWarning, stacklevel=2)
     return replace(_evaluation(model, task, reader, result, started), abstention=rows.abstention())
 
 
@@ -126,13 +133,17 @@ class _EvaluatedRows:
         below: float | None,
         write: Callable[[dict[str, Any]], None] | None,
         progress: OnProgress | None,
+        seen: SeenRows | None,
     ) -> None:
+        self.seen = seen
         self.task, self.below, self.meter = task, below, task.meter()
         self.write, self.progress = write, progress
         self.rows = self.answered = 0
 
     def add(self, record: Record, answer: Answer) -> None:
         self.rows += 1
+        if self.seen is not None:
+            self.seen.add(record)
         if self.below is not None:
             answer = with_abstention(answer, self.below)
             if not answer.abstained:

@@ -17,6 +17,8 @@ from regard.model.ngram_language import NgramNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
 
 if TYPE_CHECKING:  # imported when a task is needed: loading a model needs none
+    from regard.data.records import Record
+    from regard.data.seen_rows import SeenRows
     from regard.predict.batch.read_options import TrainingReadOptions
     from regard.tasks.task import Task
 
@@ -43,6 +45,14 @@ class TrainingRun:
     window: int | None = None
     overlap: float = 0.25
     read_as: Any = None  # the entry "data" of run.json
+
+    @property
+    def seen_rows(self) -> SeenRows | None:
+        """To count rows that the model was trained on; None if these are not known."""
+        from regard.data.seen_rows import SeenRows
+
+        sample = self.read_as.get("row_hashes") if isinstance(self.read_as, dict) else None
+        return SeenRows(sample) if isinstance(sample, str) and sample else None
 
     @property
     def data(self) -> TrainingReadOptions:
@@ -78,6 +88,16 @@ def read_training_run(folder: Path | None) -> TrainingRun | None:
         float(overlap) if isinstance(overlap, int | float) else 0.25,
         run.get("data"),
     )
+
+
+def seen_rows(folder: Path | None, records: Iterable[Record]) -> SeenRows | None:
+    """How many of these rows the model in this folder was trained on; None if that is not known."""
+    run = read_training_run(folder)
+    seen = None if run is None else run.seen_rows
+    if seen is not None:
+        for record in records:
+            seen.add(record)
+    return seen
 
 
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -261,14 +260,6 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
         return {"texts": texts_of(data.train)}
     pairs = [record for record in data.train if isinstance(record, TranslateRecord)]
     return {"texts": (pair.source for pair in pairs), "targets": (pair.target for pair in pairs)}
-
-
-def default_split_hashes(records: list[Record]) -> set[str]:
-    """The hashes in run.json of trainings on these records, with the default validation rows and with none."""
-    hashes = {fingerprint(records, [])}
-    with contextlib.suppress(InputError):  # too few records to divide: no training has done so
-        hashes.add(fingerprint(*_split_off(records, default_dev_fraction(len(records)), 0)))
-    return hashes
 
 
 def fingerprint(train: list[Record], dev: list[Record]) -> str:

@@ -36,6 +36,8 @@ def test_run_json_has_settings_data_and_scores(run: TrainedRun) -> None:
     assert (info["task"], info["start"], info["tokenizer"]) == ("classify", "tiny-bert", ["word list"])
     assert info["task_settings"]["labels"] == ["no", "yes"]
     assert info["settings"]["lr"] == 1e-3
+    hashes = info["data"].pop("row_hashes").split()
+    assert len(set(hashes)) == 12
     assert info["data"] == {
         "recognized": "sixteen rows",
         "train_rows": 12,

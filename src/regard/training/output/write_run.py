@@ -16,6 +16,7 @@ from regard._version import __version__
 from regard.checkpoint.files import write_json
 from regard.checkpoint.manifest import CARD, CURVES, METRICS, REPORT, RUN
 from regard.checkpoint.write_folder import write_folder
+from regard.data.seen_rows import hash_sample
 from regard.errors import FolderError
 from regard.metrics.report import ClassificationReport, report_of
 from regard.report.facts import RunFacts
@@ -23,6 +24,7 @@ from regard.report.model_card import model_card
 from regard.report.page import report_page
 from regard.report.row_facts import row_facts
 from regard.training.defaults import without_steps
+from regard.training.load_data import LabeledData
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import read_metrics
 from regard.training.resume.lock import check_free
@@ -93,6 +95,7 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
             "dev_rows": len(data.dev),
             "dev_split_off": data.split_off,
             "hash": data.fingerprint,
+            **_row_hashes(run),
             **getattr(data, "read_options", {}),
         },
         "scores": scores,
@@ -106,6 +109,14 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
     }
     readable: dict[str, Any] = json.loads(json.dumps(info))
     return readable
+
+
+def _row_hashes(run: TrainedRun) -> dict[str, str]:
+    """A sample of the hashes of the rows that the network was trained on; none of plain text."""
+    data = run.inputs.data
+    if not isinstance(data, LabeledData):
+        return {}
+    return {"row_hashes": hash_sample([*data.train, *data.dev] if "refit" in run.details else data.train)}
 
 
 def _calibration(run: TrainedRun) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""Whether rows were among the training rows of a model, from a sample of their hashes in the model's folder.
+
+The folder has the smallest hashes of the distinct training rows (a bottom-k sketch, Broder 1997). Rows of other data
+are looked up if their hashes are in this range, which is the same fraction of both. So a few hundred hashes estimate
+how many rows were seen, also if the data is only a part of the training data. Up to `SIZE` training rows, all of their
+hashes are stored, and the number is exact. A hash is of the input texts, not of the labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from regard.data.records import Record
+
+SIZE = 256  # hashes
+FEW = 0.02  # fraction of seen rows below which nothing is said: some rows of most data are equal by chance
+
+
+def hash_sample(records: Iterable[Record]) -> str:
+    """The smallest hashes of these rows, separated by spaces."""
+    texts = {zlib.crc32(text): text for text in map(_input, records)}  # the quick hash chooses, the other one compares
+    return " ".join(_hash(number, text) for number, text in heapq.nsmallest(SIZE, texts.items()))
+
+
+@dataclass
+class SeenRows:
+    """Counts rows that a model was trained on; `sample` is what `hash_sample` returned for its training rows."""
+
+    sample: str
+    rows: int = 0
+    looked_up: int = 0
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        self._hashes = set(self.sample.split())
+        self._is_complete = len(self._hashes) < SIZE
+        self._last = 1 << 32 if self._is_complete else max(int(known[:8], 16) for known in self._hashes)
+
+    def add(self, record: Record) -> None:
+        """Count a row."""
+        text = _input(record)
+        number = zlib.crc32(text)
+        self.rows += 1
+        if number <= self._last:
+            self.looked_up += 1
+            self.seen += _hash(number, text) in self._hashes
+
+    @property
+    def fraction(self) -> float:
+        """Of the rows that were seen in training; 0.0 if too few rows could be looked up."""
+        return self.seen / self.looked_up if self.looked_up > 1 or self._is_complete else 0.0
+
+    @property
+    def words(self) -> str | None:
+        """How many rows were seen, such as "about 40 % of the 2,000 rows"; None if they are few."""
+        if self.seen == 0 or self.fraction < FEW:
+            return None
+        if self._is_complete or self.seen == self.rows:
+            return f"{self.seen:,} of {self.rows:,} rows"
+        if self.seen == self.looked_up:
+            return f"nearly all of the {self.rows:,} rows"
+        return f"about {self.fraction:.0%} of the {self.rows:,} rows".replace("%", " %")
+
+
+def _input(record: Record) -> bytes:
+    return "\x1f".join(record.input_texts).encode("utf-8", "surrogatepass")
+
+
+def _hash(number: int, text: bytes) -> str:
+    """The quick hash, by which hashes are ordered, and a part of another one."""
+    return f"{number:08x}{hashlib.blake2b(text, digest_size=4).hexdigest()}"
