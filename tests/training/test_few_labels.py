@@ -29,13 +29,18 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     assert run["initialization"]["seconds"] > 0
     assert run["refit"]["seconds"] > 0
     assert run["done"]["steps"] == 0
+    chosen = {"head_init": "contrastive", "pooling": "mean", "refit": "yes", "dev_fraction": 0.1, "dtype": "fp32"}
+    assert run["chosen"] == chosen
+    assert run["seconds"] > run["initialization"]["seconds"] + run["refit"]["seconds"]
     assert [run["settings"][name] for name in ("epochs", "lr", "batch_tokens")] == [None, None, None]
     card = (tmp_path / "run/README.md").read_text()
     assert "50 steps with up to 32 texts and a learning rate of 5e-05" in card
     assert "on 40 rows." in card
     assert "the same training on the other 36 rows; the model here was then trained on all 40." in card
     assert "randomly initialized" not in card
-    assert "training, 50 contrastive steps" in (tmp_path / "run/report.html").read_text()
+    page = (tmp_path / "run/report.html").read_text()
+    assert "training, 50 contrastive steps" in page
+    assert "contrastive (chosen)" in page
     lines = next(event.values["lines"] for event in events if event.kind == "begin")
     assert any(line.startswith("contrastive: 50 steps make the vectors") for line in lines)
 

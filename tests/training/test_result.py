@@ -57,7 +57,9 @@ def test_a_training_that_has_not_ended_has_no_result(folder: Path, tmp_path_fact
 
 @pytest.mark.parametrize("name", IDENTITY)
 def test_other_data_or_settings_are_refused(folder: Path, name: str) -> None:
-    with pytest.raises(FolderError, match="its training ended, and nothing is left to resume; it had other settings"):
+    with pytest.raises(
+        FolderError, match=rf"nothing is left to resume; it had other settings or data \({name}: .* now\)"
+    ):
         TrainResult.of_finished(folder, {**IDENTITY, name: "other"})
 
 

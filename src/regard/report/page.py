@@ -287,7 +287,8 @@ def _rounded(value: float | None) -> str:
 
 
 def _settings(facts: RunFacts) -> str:
-    content = key_values(_flat(facts.run["settings"]))
+    chosen = {name: f"{_shown(value)} (chosen)" for name, value in facts.run.get("chosen", {}).items()}
+    content = key_values(_flat(facts.run["settings"]) | chosen)
     task = key_values({name: _shown(value) for name, value in facts.run["task_settings"].items()})
     both = folded("Every setting of the training", content) + folded("Settings of the task", task)
     return card("Settings", both, note="As they were used; run.json has the same.", name="settings")

@@ -13,7 +13,7 @@ from regard.checkpoint.manifest import RUN
 from regard.display import html_summary
 from regard.errors import FolderError
 from regard.metrics.confidence import Score, scores_in_words
-from regard.training.resume.state import POSITION, STATE
+from regard.training.resume.state import POSITION, STATE, differences
 
 if TYPE_CHECKING:
     from regard.training.run import TrainedRun
@@ -88,7 +88,7 @@ class TrainResult:
             task=run["task"],
             rows=run.get("refit", {}).get("rows", run.get("sequences", run["data"]["train_rows"])),
             scores={name: Score(**run["scores"][name]) for name in names},
-            seconds=done["seconds"],
+            seconds=run.get("seconds", done["seconds"]),
             folder=str(folder),
             steps=done["steps"],
             tokens=done["tokens"],
@@ -121,8 +121,8 @@ class PretrainResult(TrainResult):
 
 def _check_identity(folder: Path, stored: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Refuse to resume a finished training with other data or settings."""
-    if any(stored[name] != value for name, value in identity.items()):
+    if changed := differences(stored, identity):
         raise FolderError(
             f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
-            "or data. Begin again with --overwrite, or name a new folder."
+            f"or data ({changed}). Begin again with --overwrite, or name a new folder."
         )

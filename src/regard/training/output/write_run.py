@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -79,7 +80,7 @@ def run_facts(run: TrainedRun, info: Mapping[str, Any]) -> RunFacts:
 
 
 def run_json(run: TrainedRun) -> dict[str, Any]:
-    """The content of run.json: every setting as it was used, the data, and the scores."""
+    """The content of run.json: every setting, what was chosen for those that were left open, the data, the scores."""
     data, job = run.inputs.data, run.job
     scores = {} if run.scores is None else {name: asdict(score) for name, score in run.scores.scores.items()}
     info = {
@@ -89,6 +90,7 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
         "start": job.identity.get("start"),
         "tokenizer": job.identity.get("tokenizer"),
         "settings": asdict(without_steps(job.settings, run.inputs.settings) if run.inputs.fitted else job.settings),
+        "chosen": _chosen(run),
         "data": {
             "recognized": data.reason,
             "train_rows": len(data.train),
@@ -103,12 +105,28 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
         **_calibration(run),
         "signatures": run.task.signatures if scores else {},
         "done": asdict(run.fitted),
+        "seconds": round(time.monotonic() - run.context.started, 3),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "device": str(next(job.network.parameters()).device),
         **run.details,
     }
     readable: dict[str, Any] = json.loads(json.dumps(info))
     return readable
+
+
+def _chosen(run: TrainedRun) -> dict[str, Any]:
+    """What was used for settings that were left open: "auto" or None."""
+    data, model, settings = run.inputs.data, run.inputs.model, run.job.settings
+    chosen: dict[str, Any] = {"dtype": "bf16" if run.job.dtype == torch.bfloat16 else "fp32"}
+    if isinstance(data, LabeledData):
+        chosen["refit"] = "yes" if "refit" in run.details else "no"
+        if data.split_off:
+            chosen["dev_fraction"] = round(len(data.dev) / (len(data.train) + len(data.dev)), 4)
+    if run.task.probe != "never":
+        chosen |= {"head_init": model.head_init, "pooling": model.pooling}
+    if run.job.steps:
+        chosen["dropout"] = run.job.network.config.dropout
+    return {name: value for name, value in chosen.items() if getattr(settings, name) in (None, "auto")}
 
 
 def _row_hashes(run: TrainedRun) -> dict[str, str]:

@@ -267,19 +267,23 @@ def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
 
 
 def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise InputError with the differences if this is not the same training.
+    """Raise InputError with the differences if this is not the same training."""
+    if changed := differences(then, now):
+        raise InputError(
+            f"{folder} was started with other settings or data, so it cannot be resumed ({changed}). Give the "
+            "same ones, or start over with --overwrite."
+        )
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """How the identity of a training differs from what is asked for now, in words; empty if it does not.
 
     A setting that the version which began the run did not have counts as its default, which disables it.
     """
     then = {**asdict(Settings()), **then}
     changed = [name for name, value in now.items() if then.get(name) != value]
-    if changed:
-        both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
-        lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
-        raise InputError(
-            f"{folder} was started with other settings or data, so it cannot be resumed ({lines:.600}). Give the "
-            "same ones, or start over with --overwrite."
-        )
+    both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
+    return shorten("; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items()), 600)
 
 
 def state_files(folder: Path) -> set[str]:
