@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from regard.cli.arguments import check_not_files, read_texts
+from regard.cli.arguments import check_not_files, check_texts, read_texts
 from regard.cli.output import UsageError
 from regard.errors import DataError, InputError
 
@@ -28,6 +28,13 @@ from regard.errors import DataError, InputError
 def test_texts_from_stdin(monkeypatch: pytest.MonkeyPatch, columns: str | None, content: str, texts: list[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
     assert read_texts("-", columns) == texts
+
+
+def test_a_table_from_stdin_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text,label\na,b\n")))
+    assert read_texts("-", format="csv") == ["a"]
+    with pytest.raises(UsageError, match="--format was given without --input"):
+        check_texts(("a",), None, None, format="csv")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,13 @@ Overwrite = Annotated[bool, arg(help="Write to --out even if it is not empty.")]
 Json = Annotated[bool, arg(help="Print JSON instead of text.")]
 
 
-def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None, encoding: str | None = None) -> None:
+def check_texts(
+    texts: tuple[str, ...],
+    input: str | None,
+    columns: str | None,
+    encoding: str | None = None,
+    format: str | None = None,
+) -> None:
     """Raise UsageError unless texts or a file are given, one of the two."""
     if texts and input is not None:
         raise UsageError("TEXT and --input were both given; give one of them.")
@@ -113,6 +119,8 @@ def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None, 
         raise UsageError("--columns was given without --input; it names columns of a file.")
     if encoding is not None and input is None:
         raise UsageError("--encoding was given without --input; it is the encoding of a file.")
+    if format is not None and input is None:
+        raise UsageError("--format was given without --input; it is the format of a file.")
 
 
 def check_output(
@@ -154,7 +162,9 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def read_texts(name: str, columns: str | None = None, encoding: str | None = None) -> list[str]:
+def read_texts(
+    name: str, columns: str | None = None, encoding: str | None = None, format: str | None = None
+) -> list[str]:
     """The texts of a file: the text column of a table, else one text per line; `-` is stdin."""
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
@@ -162,7 +172,7 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
     from regard.predict.batch.rows import is_plain
 
     column_roles = {} if columns is None else parse_columns(columns)
-    format = "lines" if is_plain(name, columns) else None
+    format = "lines" if is_plain(name, columns, format) else format
     reader = read(name, task="text", format=format, columns=column_roles, encoding=encoding)
     if column_roles and reader.schema.format == "text":
         raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")

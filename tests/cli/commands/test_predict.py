@@ -67,6 +67,13 @@ def test_words_with_tags_are_texts_for_a_tagger(tmp_path: Path) -> None:
     assert next(file_rows(str(tagged), "classify")).item.text == "Ida B-PER"
 
 
+@pytest.mark.parametrize(("format", "first"), [(None, "text,label"), ("lines", "text,label"), ("csv", "a, b")])
+def test_a_table_by_any_name_needs_its_format(tmp_path: Path, format: str | None, first: str) -> None:
+    table = tmp_path / "rows.dat"
+    table.write_text('text,label\n"a, b",yes\n')
+    assert next(file_rows(str(table), "classify", format=format)).item.text == first
+
+
 def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("one\n  \nthree\n")
     (tmp_path / "answers.jsonl").write_text("from before")

@@ -14,6 +14,7 @@ from regard.cli.arguments import (
     Dtype,
     Encoding,
     Engine,
+    FileFormat,
     Input,
     Json,
     LiteralTexts,
@@ -65,6 +66,7 @@ class EmbedCommand:
     texts: Annotated[Texts, arg(help="Texts to embed.")] = ()
     input: Input = None
     columns: TextColumn = None
+    format: FileFormat = None
     encoding: Encoding = None
     literal: LiteralTexts = False
     output: Annotated[
@@ -94,7 +96,7 @@ class EmbedCommand:
 
 
 def run(command: EmbedCommand) -> None:
-    check_texts(command.texts, command.input, command.columns, command.encoding)
+    check_texts(command.texts, command.input, command.columns, command.encoding, command.format)
     check_not_files(command.texts, command.literal, "To read its texts, use --input {name}.")
     if command.ray:
         _run_on_ray(command)
@@ -102,9 +104,9 @@ def run(command: EmbedCommand) -> None:
     if command.output is not None:
         _check_name(command.output, per_token=command.pooling == "none")
         check_output(command.output, "--output", inputs=(command.input,), model=command.model)
-    texts = (
-        list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
-    )
+    texts = list(command.texts)
+    if command.input is not None:
+        texts = read_texts(command.input, command.columns, command.encoding, command.format)
 
     from regard.predict import load
 
@@ -142,7 +144,7 @@ def _run_on_ray(command: EmbedCommand) -> None:
         done = run_on_ray(
             command.model,
             "embed",
-            read_texts(command.input, command.columns, command.encoding),
+            read_texts(command.input, command.columns, command.encoding, command.format),
             command.output,
             load_options={"device": command.device, "dtype": command.dtype, "engine": command.engine},
             options={

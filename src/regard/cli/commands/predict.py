@@ -20,6 +20,7 @@ from regard.cli.arguments import (
     Dtype,
     Encoding,
     Engine,
+    FileFormat,
     Input,
     Json,
     LiteralTexts,
@@ -75,6 +76,7 @@ class PredictCommand:
             metavar="ROLE=NAME,...",
         ),
     ] = None
+    format: FileFormat = None
     encoding: Encoding = None
     context: Annotated[str | None, arg(help="File with the context of all questions; - is stdin.", metavar="FILE")] = (
         None
@@ -119,9 +121,8 @@ def run(command: PredictCommand) -> None:
 
 def _check(command: PredictCommand) -> None:
     """Check the arguments before anything is read."""
-    check_texts(
-        command.texts, command.input, command.columns, None if command.context is not None else command.encoding
-    )
+    encoding = None if command.context is not None else command.encoding
+    check_texts(command.texts, command.input, command.columns, encoding, command.format)
     check_not_files(command.texts, command.literal, FILES)
     if command.context == "-" and command.input == "-":
         raise UsageError("--input and --context cannot both be stdin; give one of them as a file.")
@@ -187,6 +188,7 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
             command.input,
             task,
             columns=columns,
+            format=command.format,
             encoding=command.encoding,
             read_options=None if run is None else run.data,
             context=context,

@@ -12,6 +12,7 @@ from regard.cli.arguments import (
     Device,
     Dtype,
     Encoding,
+    FileFormat,
     Input,
     Json,
     LiteralTexts,
@@ -48,6 +49,7 @@ class TranslateCommand:
     texts: Annotated[Texts, arg(help="Texts to translate.")] = ()
     input: Input = None
     columns: TextColumn = None
+    format: FileFormat = None
     encoding: Encoding = None
     literal: LiteralTexts = False
     beams: Annotated[
@@ -75,7 +77,7 @@ class TranslateCommand:
 
 
 def run(command: TranslateCommand) -> None:
-    check_texts(command.texts, command.input, command.columns, command.encoding)
+    check_texts(command.texts, command.input, command.columns, command.encoding, command.format)
     check_not_files(command.texts, command.literal, "To translate its texts, use --input {name}.")
     if command.best > max(command.beams or 1, 1):
         raise UsageError(f"--best {command.best} needs as many beams: add --beams {command.best}.")
@@ -88,9 +90,9 @@ def run(command: TranslateCommand) -> None:
             raise UsageError(f"--alignment-plot {plot}: expected a name that ends in .png, .svg or .pdf.")
         check_output(plot, "--alignment-plot", inputs=(command.input,), model=command.model)
 
-    texts = (
-        list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
-    )
+    texts = list(command.texts)
+    if command.input is not None:
+        texts = read_texts(command.input, command.columns, command.encoding, command.format)
     model = load(command.model, device=command.device, dtype=command.dtype)
     if plot is not None and len(texts) > MAX_ALIGNMENTS:
         raise UsageError(f"--alignment-plot draws up to {MAX_ALIGNMENTS} texts, but {len(texts)} were given.")

@@ -61,6 +61,7 @@ def file_rows(
     task: str | None,
     *,
     columns: Columns | None = None,
+    format: str | None = None,
     encoding: str | None = None,
     read_options: TrainingReadOptions | None = None,
     context: str | None = None,
@@ -68,11 +69,12 @@ def file_rows(
     """What a file holds for a task, row by row. Labels are not used; they are copied like all columns.
 
     columns: which column is what; if not given, those of `read_options` from the training, where the file has them.
+    format: such as "csv"; if not given, tables are recognized by their names, and other files have a text per line.
     context: for a task that answers questions, the text that all questions of the file are about.
     """
     sources = find_sources(name)
     known = read_options or TrainingReadOptions()
-    opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
+    opened = _Opened(name, sources, columns or {}, known, format, encoding or known.encoding_of(sources))
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
         columns_of_row = row_columns(row, reader.schema)
@@ -91,6 +93,7 @@ class _Opened:
     sources: Sources
     columns: Columns
     read_options: TrainingReadOptions
+    format: str | None
     encoding: str | None
 
     def rows(self, task: str | None) -> Reader:
@@ -99,7 +102,7 @@ class _Opened:
         if len(roles) == 2:
             labels = None if "context" in roles else "class"
             return self._reader(self._choices(roles), task=task, labels=labels)
-        plain = is_plain(self.name, self.columns)
+        plain = is_plain(self.name, self.columns, self.format)
         tagged = self._tagged(plain=plain) if takes_tokens(task) and self.name != "-" else None
         if tagged is not None:
             return tagged
@@ -109,7 +112,7 @@ class _Opened:
         """Questions alone: a column of a table, or one per line."""
         if "context" in self.columns:
             raise InputError("a context was given, and a column for it too. Leave one of them out.")
-        if is_plain(self.name, self.columns):
+        if is_plain(self.name, self.columns, self.format):
             return self._lines()
         named = self.columns.get("question", self.columns.get("text"))
         if named is not None:
@@ -151,15 +154,17 @@ class _Opened:
 
     def _reader(self, choices: Sequence[Columns], **options: Any) -> Reader:
         """A reader with the first choice of columns that the file has; the last choice says what is wrong."""
-        options["encoding"] = self.encoding
+        options |= {"format": self.format, "encoding": self.encoding}
         for choice in choices[:-1]:
             if has_columns(self.sources, choice, **options):
                 return Reader(self.sources, read_options(columns=choice, **options))
         return Reader(self.sources, read_options(columns=choices[-1], **options))
 
 
-def is_plain(name: str, columns: Columns | str | None) -> bool:
-    """Whether a file is read one text per line: it is no table, and no column of it was named."""
+def is_plain(name: str, columns: Columns | str | None, format: str | None = None) -> bool:
+    """Whether a file is read one text per line: it is no table, and neither its format nor a column was named."""
+    if format is not None:
+        return format == "lines"
     return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in table_suffixes()
 
 
