@@ -116,7 +116,7 @@ class Ragged:
     def mean(self, values_ND: Tensor) -> Tensor:
         """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
         exact_ND = values_ND.to(torch.promote_types(values_ND.dtype, torch.float32))  # bf16 cannot hold large sums
-        if values_ND.is_cuda and not torch.compiler.is_compiling():
+        if values_ND.is_cuda and self.tokens and not torch.compiler.is_compiling():
             sums_BD = sums_in_order(exact_ND, self.lengths)
         else:
             sums_BD = exact_ND.new_zeros(len(self), values_ND.shape[1])

@@ -67,5 +67,12 @@ def test_one_row_of_many_says_nothing() -> None:
         assert seen.words is None
 
 
+@pytest.mark.parametrize("sample", ["", "none", "0123456789abcdeg", "x" * 500, "zzzz " * 300])
+def test_what_is_no_hash_is_not_read(sample: str) -> None:
+    seen = SeenRows(sample)
+    seen.add(_rows(1)[0])
+    assert (seen.rows, seen.seen, seen.words) == (1, 0, None)
+
+
 def test_equal_rows_are_stored_once() -> None:
     assert hash_sample(_rows(1, 1, 1)) == hash_sample(_rows(1))

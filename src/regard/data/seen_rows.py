@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from regard.data.records import Record
 
 SIZE = 256  # hashes
+HASH = re.compile(r"\b[0-9a-f]{16}\b")
 FEW = 0.02  # fraction of seen rows below which nothing is said: some rows of most data are equal by chance
 
 
@@ -36,7 +38,7 @@ class SeenRows:
     seen: int = 0
 
     def __post_init__(self) -> None:
-        self._hashes = set(self.sample.split())
+        self._hashes = set(HASH.findall(self.sample))
         self._is_complete = len(self._hashes) < SIZE
         self._last = 1 << 32 if self._is_complete else max(int(known[:8], 16) for known in self._hashes)
 
