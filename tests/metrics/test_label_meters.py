@@ -15,6 +15,27 @@ from regard.metrics.meter import (
 )
 
 
+def test_few_rows_that_are_all_right_leave_room_for_errors() -> None:
+    meter = LabelMeter(["a", "b"])
+    meter.add_many([0, 1] * 6, [0, 1] * 6)
+    result = meter.scores()
+    low = result["accuracy"].low
+    assert low == pytest.approx(0.7575, abs=1e-4)
+    assert {name: (score.value, score.high) for name, score in result.items()} == dict.fromkeys(result, (1.0, 1.0))
+    assert [result[name].low for name in ("macro_f1", "f1", "mcc")] == pytest.approx([low, low, 2 * low - 1])
+
+
+def test_rare_labels_that_are_all_right_are_less_certain() -> None:
+    """With the same accuracy, errors of frequent labels take more of the precision of a rare one."""
+    meter = LabelMeter(["a", "b", "never"])
+    meter.add_many([0] * 95 + [1] * 5, [0] * 95 + [1] * 5)
+    result = meter.scores()
+    assert result["macro_f1"].low < result["accuracy"].low < 1
+    one = LabelMeter(["a", "b"])
+    one.add_many([0] * 10, [0] * 10)
+    assert one.scores()["macro_f1"].low == 1.0  # the only label: nothing is known of the other
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
 def test_labels(rows: list[tuple[int, int]]) -> None:

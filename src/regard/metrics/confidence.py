@@ -9,7 +9,8 @@ replicates:
   1,024 at a time. The weights are a function of the seed and the row's number only: the same
   rows have the same weights in every run and for every system.
 - Rows with one label each are alike within a cell of the confusion matrix, so drawing rows is drawing cells: one
-  multinomial at the end does it exactly, and a row costs nothing.
+  multinomial at the end does it exactly, and a row costs nothing. If every row is right, no draw has an error, however
+  few rows there are: then the lower end is the score at the lower end of the accuracy, with errors spread evenly.
 - Spearman's correlation is no function of sums: see `spearman_interval`.
 
 The interval spans the 2.5th and 97.5th percentile of the replicates.

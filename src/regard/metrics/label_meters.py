@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,12 @@ class LabelMeter:
         result = {"accuracy": wilson(int(counts.hits.sum()), self.rows)}
         for name, statistic in self._statistics.items():
             result[name] = interval(float(statistic(counts)), np.concatenate(sampled[name]))
+        if counts.hits.sum() == self.rows and (counts.gold > 0).sum() > 1:  # no replicate has an error either
+            worse = _with_errors(counts, 1 - result["accuracy"].low)
+            for name in ("macro_f1", "f1", "mcc"):
+                if name in result:
+                    low = min(result[name].low, float(self._statistics[name](worse)))
+                    result[name] = replace(result[name], low=low)
         return {self.main: result[self.main], **result, **self._custom.scores()}
 
     def keep_rows(self) -> None:
@@ -178,6 +185,14 @@ def _macro_f1_of_all(counts: LabelCounts) -> Any:
 
 def _last_f1(counts: LabelCounts) -> Any:
     return counts.f1[..., -1]
+
+
+def _with_errors(counts: LabelCounts, fraction: float) -> LabelCounts:
+    """The counts if this fraction of the rows of each label were wrong, evenly over the other labels that occur."""
+    wrong = fraction * counts.gold
+    occurs = counts.gold > 0
+    instead = np.where(occurs, wrong.sum() - wrong, 0.0) / (occurs.sum() - 1)
+    return LabelCounts(counts.gold - wrong, counts.gold - wrong + instead, counts.gold)
 
 
 def _redrawn_counts(confusion: ConfusionCounts, seed: int) -> Iterator[LabelCounts]:
