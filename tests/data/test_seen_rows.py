@@ -56,7 +56,8 @@ def test_both_texts_of_a_pair_count() -> None:
     seen = SeenRows(hash_sample([PairRecord("one", "two", label="a")]))
     seen.add(PairRecord("one", "three", label="a"))
     seen.add(PairRecord("one", "two", label="b"))
-    assert (seen.rows, seen.seen) == (2, 1)
+    seen.add(PairRecord("two", "one", label="b"))
+    assert (seen.rows, seen.seen) == (3, 2)
 
 
 def test_one_row_of_many_says_nothing() -> None:

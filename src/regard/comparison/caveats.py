@@ -15,7 +15,7 @@ from regard.comparison.trainings.specs import LOADED, ModelSpec
 from regard.comparison.trainings.time_budget import read_shortened
 from regard.comparison.words import number
 from regard.data.records import ClassifyRecord, PairRecord, Record
-from regard.errors import InputError, SeenRowsWarning, setting
+from regard.errors import InputError, setting
 from regard.metrics.paired.rows import HasRows, row_table
 from regard.predict.model_task import seen_rows
 
@@ -31,18 +31,17 @@ def check_metric(data: ComparedData, metric: str | None) -> None:
         row_table(meter).score(metric)
 
 
-def check_unseen(data: ComparedData, specs: Sequence[ModelSpec]) -> None:
-    """Raise InputError for a trained model that has seen most of the test rows in training, and warn if some."""
+def seen_notes(data: ComparedData, specs: Sequence[ModelSpec]) -> list[str]:
+    """Notes on trained models that have seen some of the test rows in training; an InputError if most of them."""
+    notes = []
     for spec in specs:
         folder = Path(spec.start or "").expanduser()
         seen = seen_rows(folder, data.test) if spec.kind == LOADED and folder.is_dir() else None
         if seen is None or seen.words is None:
             continue
         if seen.fraction <= 0.5:
-            warnings.warn(
-                f"{seen.words} are also in the training data of {spec.name}; its score is too high.",
-                SeenRowsWarning,
-                stacklevel=2,
+            notes.append(
+                f"{seen.words} of the test are also in the training data of {spec.name}; its score is too high"
             )
             continue
         raise InputError(
@@ -50,6 +49,7 @@ def check_unseen(data: ComparedData, specs: Sequence[ModelSpec]) -> None:
             f"meaningless. Give rows that it has not seen with {setting('test')}, or name what it was trained from, "
             "such as ngram or minilm, to train it here without the test rows."
         )
+    return notes
 
 
 def shortened_notes(root: Path, jobs: Iterable[Job]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from regard.comparison.caveats import check_metric, check_unseen
+from regard.comparison.caveats import check_metric, seen_notes
 from regard.comparison.plan import ComparisonPlan
 from regard.comparison.plot import draw_curves, draw_pareto
 from regard.comparison.result import Comparison
@@ -79,7 +79,7 @@ def compare(
     rows = load_compared_data(data, test=test, dev=dev, task=task, test_fraction=test_fraction, **reading)
     specs = model_specs(models, task=rows.labeled.task, labels=rows.task.labels)
     check_metric(rows, metric)
-    check_unseen(rows, specs)
+    rows = replace(rows, notes=(*rows.notes, *seen_notes(rows, specs)))
     shared = {name: value for name, value in settings.items() if name != "device"}
     identity = {**rows.identity, "settings": shared, "time": budget}
     with _folder(out, identity, overwrite=overwrite) as folder:

@@ -69,7 +69,8 @@ class SeenRows:
 
 
 def _input(record: Record) -> bytes:
-    return "\x1f".join(record.input_texts).encode("utf-8", "surrogatepass")
+    """The texts in any order, since the order of a pair is often exchanged."""
+    return "\x1f".join(sorted(record.input_texts)).encode("utf-8", "surrogatepass")
 
 
 def _hash(number: int, text: bytes) -> str:

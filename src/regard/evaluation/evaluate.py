@@ -119,9 +119,11 @@ def evaluate(
         meter = observer.meter(scoring_task)
         result = score_answers(scoring_task, observed, losses, on_answer=rows.add, meter=meter)
     if seen is not None and seen.words is not None:
-        message = f"{seen.words} are also in the training data of the model; the score is too high."
+        much = "too high" if seen.fraction >= 0.1 else "a little too high"
+        message = f"{seen.words} are also in the training data of the model; the score is {much}."
         warnings.warn(message, SeenRowsWarning, stacklevel=2)
-    return replace(_evaluation(model, task, reader, result, started), abstention=rows.abstention())
+    evaluation = _evaluation(model, task, reader, result, started)
+    return replace(evaluation, abstention=rows.abstention(), seen=None if seen is None else round(seen.fraction, 4))
 
 
 class _EvaluatedRows:

@@ -48,6 +48,7 @@ class Evaluation:
     )  # scores of each class and the confusion matrix
     calibration: Calibration | None = None  # whether probabilities are right as often as they say
     abstention: Abstention | None = None  # scores of the rows that are answered with `abstain`
+    seen: float | None = None  # fraction of the rows that the model was trained on, by their hashes; None if unknown
 
     @property
     def classes(self) -> dict[str, ClassScore]:

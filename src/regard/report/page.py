@@ -74,7 +74,8 @@ def _tiles(facts: RunFacts) -> str:
     if main is not None:
         interval = f"{run['main']}, 95 % interval {main['low']:.3f} to {main['high']:.3f}"
         tiles.append(tile(f"{main['value']:.3f}", interval.replace("_", " "), main=True))
-    tiles.append(tile(f"{run['data']['train_rows']:,}", "training rows"))
+    again = f"; then again on all {run['refit']['rows']:,}" if "refit" in run else ""
+    tiles.append(tile(f"{run['data']['train_rows']:,}", f"training rows{again}"))
     if run["scores"]:
         tiles.append(tile(f"{run['data']['dev_rows']:,}", "rows scored" if _scored_later(run) else "validation rows"))
     if facts.calibration is not None:
@@ -268,6 +269,7 @@ def _data(facts: RunFacts) -> str:
     values = {
         "data": data["recognized"],
         "training rows": f"{data['train_rows']:,}",
+        **({"trained again on": f"{run['refit']['rows']:,} rows, which the weights are of"} if "refit" in run else {}),
         "validation rows": f"{data['dev_rows']:,}",
         "hash of the data": data["hash"],
         "started from": run["start"],

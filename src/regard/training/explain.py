@@ -84,7 +84,7 @@ def _refit(user: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: 
     if user.refit != "auto":
         return SettingReason("refit", value, BY_USER)
     if refit:
-        reason = "this takes little time: the written model is trained on the validation rows too"
+        reason = "there are few rows: a second network is trained on all of them, validation rows too, and written"
         return SettingReason("refit", value, reason)
     if not data.dev:
         reason = "there are no validation rows to add"

@@ -42,6 +42,7 @@ from regard.training.validation import ValidationRows
 
 # Settings that may differ between a run and its resumption.
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard", "log_to")
+REFIT_LINE = "refit: then another network is trained on all rows, validation rows too; --refit no leaves this out"
 FEW_ROWS = 20  # validation rows, below which a score says little
 Result = TypeVar("Result", bound=TrainResult)
 
@@ -54,7 +55,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if inputs.validation is not None:
             inputs.validation.check(job)
         refit = inputs.refit is not None
-        values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint), "refit": refit}
+        lines = [*inputs.describe(job), *([REFIT_LINE] if refit else [])]
+        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "refit": refit}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
         if inputs.initialize is not None and not (context.resume and has_state(context.folder)):

@@ -27,7 +27,7 @@ def test_evaluate_as_table_and_json(
     status, out, _ = run(capsys, "evaluate", trained, data, *messages, "--json")
     content = json.loads(out)
     classes = {"classes", "averages", "confusion", "calibration"}
-    assert set(content) == {"task", "rows", "scores", "seconds", "folder", *classes}
+    assert set(content) == {"task", "rows", "scores", "seconds", "folder", "seen", *classes}
     assert content["folder"] == str(trained)
 
 

@@ -67,11 +67,17 @@ def test_words_with_tags_are_texts_for_a_tagger(tmp_path: Path) -> None:
     assert next(file_rows(str(tagged), "classify")).item.text == "Ida B-PER"
 
 
-@pytest.mark.parametrize(("format", "first"), [(None, "text,label"), ("lines", "text,label"), ("csv", "a, b")])
-def test_a_table_by_any_name_needs_its_format(tmp_path: Path, format: str | None, first: str) -> None:
-    table = tmp_path / "rows.dat"
+def test_a_table_by_any_name_needs_its_format(tmp_path: Path) -> None:
+    table, plain = tmp_path / "rows.dat", tmp_path / "plain.txt"
     table.write_text('text,label\n"a, b",yes\n')
-    assert next(file_rows(str(table), "classify", format=format)).item.text == first
+    plain.write_text("Hello, you\nAnd, you\n")
+    assert next(file_rows(str(table), "classify", format="csv")).item.text == "a, b"
+    assert next(file_rows(str(table), "classify", format="lines")).item.text == "text,label"
+    with pytest.warns(
+        UserWarning, match="one text per line, but looks like csv with the columns text, label; --format"
+    ):
+        assert next(file_rows(str(table), "classify")).item.text == "text,label"
+    assert next(file_rows(str(plain), "classify")).item.text == "Hello, you"
 
 
 def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:

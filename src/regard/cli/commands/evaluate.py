@@ -245,6 +245,8 @@ def _print_status(command: EvaluateCommand, evaluation: Evaluation) -> None:
 
 def _print_evaluation(evaluation: Evaluation) -> None:
     print_scores(evaluation.scores)
+    if evaluation.seen:
+        print(f"seen in training: {evaluation.seen:.0%} of the rows".replace("%", " %"))
     for name, signature in evaluation.signatures.items():
         print(f"{name}: {signature}")
     print_report(evaluation.report)
@@ -270,7 +272,7 @@ def _print_calibration(evaluation: Evaluation) -> None:
 
 
 def _json(evaluation: Evaluation) -> dict[str, Any]:
-    names = ["task", "rows", "scores", "seconds", "folder"]
+    names = ["task", "rows", "scores", "seconds", "folder", "seen"]
     names += ["signatures"] if evaluation.signatures else []
     names += ["classes", "averages", "confusion"] if evaluation.classes else []
     every = evaluation.json()

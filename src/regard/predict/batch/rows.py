@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from regard.errors import DataError, InputError
 from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_columns
 from regard.text.file_encodings import parse_encoding
 
+TABLES = ("csv", "tsv")  # formats that a text file may have by any name
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
 
 
@@ -75,6 +77,7 @@ def file_rows(
     sources = find_sources(name)
     known = read_options or TrainingReadOptions()
     opened = _Opened(name, sources, columns or {}, known, format, encoding or known.encoding_of(sources))
+    opened.warn_of_table()
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
         columns_of_row = row_columns(row, reader.schema)
@@ -121,6 +124,19 @@ class _Opened:
         names = [name for lower in column_aliases()["question"] for name in (lower, lower.title(), lower.upper())]
         choices = [{"text": name} for name in (*([known] if known else []), *names)]
         return self._reader([*choices, {}], task="text")
+
+    def warn_of_table(self) -> None:
+        """Warn if a file is read one text per line, but seems to be a table."""
+        if self.format is not None or self.name == "-" or not is_plain(self.name, self.columns):
+            return
+        try:
+            schema = Reader(self.sources, read_options(encoding=self.encoding)).schema
+        except DataError:
+            return
+        if schema.format in TABLES and schema.header and "text" in schema.columns:
+            names = ", ".join([*schema.columns.values(), *schema.unused])
+            read = f"{self.name} is read one text per line, but looks like {schema.format} with the columns {names:.80}"
+            warnings.warn(f"{read}; --format {schema.format} reads it as that.", UserWarning, stacklevel=3)
 
     def _lines(self) -> Reader:
         return Reader(self.sources, read_options(task="text", format="lines", encoding=self.encoding))

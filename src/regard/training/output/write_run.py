@@ -122,7 +122,7 @@ def _chosen(run: TrainedRun) -> dict[str, Any]:
         chosen["refit"] = "yes" if "refit" in run.details else "no"
         if data.split_off:
             chosen["dev_fraction"] = round(len(data.dev) / (len(data.train) + len(data.dev)), 4)
-    if run.task.probe != "never":
+    if run.task.probe != "never" and "preset" not in run.details:
         chosen |= {"head_init": model.head_init, "pooling": model.pooling}
     if run.job.steps:
         chosen["dropout"] = run.job.network.config.dropout

@@ -282,6 +282,10 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """
     then = {**asdict(Settings()), **then}
     changed = [name for name, value in now.items() if then.get(name) != value]
+    if set(changed) & {"seed", "dev_fraction"}:  # which change the division of the rows
+        changed = [name for name in changed if name not in ("data", "tokenizer")]
+    elif "data" in changed:  # on which other settings depend
+        return "other rows"
     both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
     return shorten("; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items()), 600)
 
