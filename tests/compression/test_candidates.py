@@ -23,6 +23,7 @@ from regard.compression.candidates import (
     max_vocabulary,
     plan_candidates,
     record_engine,
+    unused_notes,
     without_layers,
 )
 from regard.compression.students.shapes import Shape
@@ -46,6 +47,9 @@ def test_candidates_fit_the_network_and_the_task() -> None:
     assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8", "fp16", "bf16"]
     recurrent = Model(random_checkpoint("tiny-gru"))
     assert plan_candidates(recurrent, "translate", methods=METHODS) == []
+    note = "no candidate can be made of this model for causal with layers and static"
+    assert unused_notes(decoder, "causal", ["half", "layers", "static"]) == [note]
+    assert unused_notes(decoder, "causal", ["half"]) == unused_notes(decoder, "causal", METHODS) == []
     with pytest.raises(InputError, match='the method "int4" is not known; expected some of: int8'):
         check_methods(["int4"])
     with pytest.raises(InputError, match=r"no candidate can be made of this model for translate .* ngram\. Try other"):

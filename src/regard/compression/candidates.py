@@ -346,6 +346,14 @@ def check_candidates(candidates: Sequence[CandidateSpec], task: str, methods: Se
         )
 
 
+def unused_notes(model: Model, task: str, methods: Sequence[str]) -> list[str]:
+    """A note on methods that were asked for and make no candidate of this model; none if all methods are tried."""
+    if set(methods) >= set(METHODS):
+        return []
+    unused = [name for name in methods if not plan_candidates(model, task, methods=[name])]
+    return [f"no candidate can be made of this model for {task} with {' and '.join(unused)}"] if unused else []
+
+
 INT8_METHOD = "8-bit integer products"
 SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000

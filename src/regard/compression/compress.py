@@ -19,6 +19,7 @@ from regard.compression.candidates import (
     check_candidates,
     check_methods,
     plan_candidates,
+    unused_notes,
 )
 from regard.compression.guarantee import check_floor, check_rows
 from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows, words_of
@@ -116,6 +117,7 @@ def compress(
     check_rows(len(rows.test), floor)
     candidates = plan_candidates(opened, task.name, methods=methods)
     check_candidates(candidates, task.name, methods)
+    rows = replace(rows, notes=(*rows.notes, *unused_notes(opened, task.name, methods)))
     texts = None if unlabeled is None else read_unlabeled(unlabeled, task.name)
     work = WorkFolder.of(request.target)
     with folder_lock(work.path, activity="written by a compression", fix=LOCKED):
