@@ -28,7 +28,7 @@ from regard.metrics.confidence import wilson
 from regard.metrics.meter import Meter
 from regard.metrics.report import report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.model_task import describe_model, read_training_run
+from regard.predict.model_task import describe_model, seen_rows
 from regard.predict.translation import translation_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
@@ -110,20 +110,24 @@ def evaluate(
     losses, scoring_task = LossTotal(), observer.scoring_task(task)
     beam_options = {"beams": beams, "length_penalty": length_penalty}
     answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
-    run = read_training_run(model.folder)
-    seen = None if run is None else run.seen_rows
+    seen = seen_rows(model.folder, ())
     observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
         rows = _EvaluatedRows(scoring_task, abstain, write, progress, seen)
         meter = observer.meter(scoring_task)
         result = score_answers(scoring_task, observed, losses, on_answer=rows.add, meter=meter)
-    if seen is not None and seen.words is not None:
+    evaluation = _evaluation(model, task, reader, result, started)
+    return replace(evaluation, abstention=rows.abstention(), seen=None if seen is None else _seen_fraction(seen))
+
+
+def _seen_fraction(seen: SeenRows) -> float:
+    """The fraction of the rows that the model was trained on, with a warning if it is not small."""
+    if seen.words is not None:
         much = "too high" if seen.fraction >= 0.1 else "a little too high"
         message = f"{seen.words} are also in the training data of the model; the score is {much}."
-        warnings.warn(message, SeenRowsWarning, stacklevel=2)
-    evaluation = _evaluation(model, task, reader, result, started)
-    return replace(evaluation, abstention=rows.abstention(), seen=None if seen is None else round(seen.fraction, 4))
+        warnings.warn(message, SeenRowsWarning, stacklevel=3)
+    return round(seen.fraction, 4)
 
 
 class _EvaluatedRows:
