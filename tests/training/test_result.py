@@ -57,7 +57,7 @@ def test_a_training_that_has_not_ended_has_no_result(folder: Path, tmp_path_fact
 
 @pytest.mark.parametrize("name", IDENTITY)
 def test_other_data_or_settings_are_refused(folder: Path, name: str) -> None:
-    what = "other rows" if name == "data" else f"{name}: .* now"
+    what = "the data differs" if name == "data" else f"{name}: .* now"
     with pytest.raises(FolderError, match=rf"nothing is left to resume; it had other settings or data \({what}\)"):
         TrainResult.of_finished(folder, {**IDENTITY, name: "other"})
 

@@ -278,7 +278,7 @@ def test_another_training_is_not_resumed(
         small(tmp_path / "run", **{**LONG, "lr": 2e-3}, resume=True)
     fewer = tmp_path / "fewer.csv"
     fewer.write_text("\n".join(rows.read_text().splitlines()[:-2]))
-    with pytest.raises(InputError, match=r"cannot be resumed \(other rows\)"):
+    with pytest.raises(InputError, match=r"cannot be resumed \(the data differs\)"):
         train(fewer, out=tmp_path / "run", **small_settings, **LONG, resume=True)
     with pytest.raises(InputError, match="resume and overwrite"):
         small(tmp_path / "run", **LONG, resume=True, overwrite=True)
@@ -311,7 +311,7 @@ def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tm
     assert digest(tmp_path / "run") == digest(whole)
     again = small(tmp_path / "run", **LONG, resume=True)
     assert (again.scores, again.steps, again.tokens) == (first.scores, first.steps, first.tokens)
-    assert again.seconds == pytest.approx(first.seconds, abs=0.5)
+    assert again.seconds == json.loads((tmp_path / "run/run.json").read_text())["seconds"] <= first.seconds
     other = r"its training ended, and nothing is left to resume; it had other settings or data \(seed: 0 then, 1 now\)"
     with pytest.raises(FolderError, match=other):
         small(tmp_path / "run", **LONG, seed=1, resume=True)

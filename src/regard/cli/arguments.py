@@ -169,8 +169,10 @@ def read_texts(
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
     from regard.data.schema.columns import parse_columns
-    from regard.predict.batch.rows import is_plain
+    from regard.predict.batch.rows import is_plain, warn_of_table
 
+    if format is None and is_plain(name, columns):
+        warn_of_table(name, encoding=encoding)
     column_roles = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns, format) else format
     reader = read(name, task="text", format=format, columns=column_roles, encoding=encoding)

@@ -9,23 +9,27 @@ hashes are stored, and the number is exact. A hash is of the input texts, not of
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from regard.data.records import Record
 
 SIZE = 256  # hashes
 HASH = re.compile(r"\b[0-9a-f]{16}\b")
-FEW = 0.02  # fraction of seen rows below which nothing is said: some rows of most data are equal by chance
+FEW = 0.02  # fraction of seen rows below which there is no warning: most data has some equal rows
+MIN_LOOKED_UP = 4  # rows, below which the fraction is not estimated
 
 
-def hash_sample(records: Iterable[Record]) -> str:
+def hash_sample(records: Sequence[Record]) -> str:
     """The smallest hashes of these rows, separated by spaces."""
-    texts = {zlib.crc32(text): text for text in map(_input, records)}  # the quick hash chooses, the other one compares
-    return " ".join(_hash(number, text) for number, text in heapq.nsmallest(SIZE, texts.items()))
+    numbers = np.fromiter((zlib.crc32(_input(record)) for record in records), np.uint32, len(records))
+    distinct, rows = np.unique(numbers, return_index=True)
+    smallest = zip(distinct[:SIZE].tolist(), rows[:SIZE].tolist(), strict=True)
+    return " ".join(_hash(number, _input(records[row])) for number, row in smallest)
 
 
 @dataclass
@@ -54,7 +58,8 @@ class SeenRows:
     @property
     def fraction(self) -> float:
         """Of the rows that were seen in training; 0.0 if too few rows could be looked up."""
-        return self.seen / self.looked_up if self.looked_up > 1 or self._is_complete else 0.0
+        enough = self.looked_up >= MIN_LOOKED_UP or (self._is_complete and self.looked_up)
+        return self.seen / self.looked_up if enough else 0.0
 
     @property
     def words(self) -> str | None:

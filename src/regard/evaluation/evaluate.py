@@ -110,7 +110,7 @@ def evaluate(
     losses, scoring_task = LossTotal(), observer.scoring_task(task)
     beam_options = {"beams": beams, "length_penalty": length_penalty}
     answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
-    seen = seen_rows(model.folder, ())
+    seen = seen_rows(model.folder)
     observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))

@@ -90,8 +90,8 @@ def read_training_run(folder: Path | None) -> TrainingRun | None:
     )
 
 
-def seen_rows(folder: Path | None, records: Iterable[Record]) -> SeenRows | None:
-    """How many of these rows the model in this folder was trained on; None if that is not known."""
+def seen_rows(folder: Path | None, records: Iterable[Record] = ()) -> SeenRows | None:
+    """Counts rows that the model in this folder was trained on, these first; None if its training rows are unknown."""
     run = read_training_run(folder)
     seen = None if run is None else run.seen_rows
     if seen is not None:

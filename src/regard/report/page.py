@@ -269,7 +269,7 @@ def _data(facts: RunFacts) -> str:
     values = {
         "data": data["recognized"],
         "training rows": f"{data['train_rows']:,}",
-        **({"trained again on": f"{run['refit']['rows']:,} rows, which the weights are of"} if "refit" in run else {}),
+        **({"weights": f"of a second training on all {run['refit']['rows']:,} rows"} if "refit" in run else {}),
         "validation rows": f"{data['dev_rows']:,}",
         "hash of the data": data["hash"],
         "started from": run["start"],

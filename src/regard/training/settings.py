@@ -163,7 +163,7 @@ class Settings:
     context: int | None = None
     # Fraction of the rows for validation if no validation data is given; 0 disables it; 0.1 or less of many rows.
     dev_fraction: float | None = None
-    refit: Literal["auto", "yes", "no"] = "auto"  # Train again on all rows at the end; auto: if that takes little time.
+    refit: Literal["auto", "yes", "no"] = "auto"  # Train again on all rows at the end; auto: with few rows.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
     save_every: int = 0  # Steps between checkpoints; 0: at evaluations, at most every 20 seconds.

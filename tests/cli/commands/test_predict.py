@@ -73,9 +73,7 @@ def test_a_table_by_any_name_needs_its_format(tmp_path: Path) -> None:
     plain.write_text("Hello, you\nAnd, you\n")
     assert next(file_rows(str(table), "classify", format="csv")).item.text == "a, b"
     assert next(file_rows(str(table), "classify", format="lines")).item.text == "text,label"
-    with pytest.warns(
-        UserWarning, match="one text per line, but looks like csv with the columns text, label; --format"
-    ):
+    with pytest.warns(UserWarning, match="one text per line, but looks like csv with the columns text, label; use"):
         assert next(file_rows(str(table), "classify")).item.text == "text,label"
     assert next(file_rows(str(plain), "classify")).item.text == "Hello, you"
 

@@ -244,8 +244,10 @@ def _print_status(command: EvaluateCommand, evaluation: Evaluation) -> None:
 
 
 def _print_evaluation(evaluation: Evaluation) -> None:
+    from regard.data.seen_rows import FEW
+
     print_scores(evaluation.scores)
-    if evaluation.seen:
+    if evaluation.seen is not None and evaluation.seen >= FEW:
         print(f"seen in training: {evaluation.seen:.0%} of the rows".replace("%", " %"))
     for name, signature in evaluation.signatures.items():
         print(f"{name}: {signature}")

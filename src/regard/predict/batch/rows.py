@@ -77,7 +77,8 @@ def file_rows(
     sources = find_sources(name)
     known = read_options or TrainingReadOptions()
     opened = _Opened(name, sources, columns or {}, known, format, encoding or known.encoding_of(sources))
-    opened.warn_of_table()
+    if format is None and is_plain(name, columns):
+        warn_of_table(name, encoding=opened.encoding)
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
         columns_of_row = row_columns(row, reader.schema)
@@ -125,19 +126,6 @@ class _Opened:
         choices = [{"text": name} for name in (*([known] if known else []), *names)]
         return self._reader([*choices, {}], task="text")
 
-    def warn_of_table(self) -> None:
-        """Warn if a file is read one text per line, but seems to be a table."""
-        if self.format is not None or self.name == "-" or not is_plain(self.name, self.columns):
-            return
-        try:
-            schema = Reader(self.sources, read_options(encoding=self.encoding)).schema
-        except DataError:
-            return
-        if schema.format in TABLES and schema.header and "text" in schema.columns:
-            names = ", ".join([*schema.columns.values(), *schema.unused])
-            read = f"{self.name} is read one text per line, but looks like {schema.format} with the columns {names:.80}"
-            warnings.warn(f"{read}; --format {schema.format} reads it as that.", UserWarning, stacklevel=3)
-
     def _lines(self) -> Reader:
         return Reader(self.sources, read_options(task="text", format="lines", encoding=self.encoding))
 
@@ -182,6 +170,20 @@ def is_plain(name: str, columns: Columns | str | None, format: str | None = None
     if format is not None:
         return format == "lines"
     return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in table_suffixes()
+
+
+def warn_of_table(name: str, *, encoding: str | None = None) -> None:
+    """Warn if a file that is read one text per line seems to be a table. Stdin can be read only once."""
+    if name == "-":
+        return
+    try:
+        schema = Reader(find_sources(name), read_options(encoding=encoding)).schema
+    except DataError:
+        return
+    if schema.format in TABLES and schema.header and "text" in schema.columns:
+        names = ", ".join([*schema.columns.values(), *schema.unused])
+        read = f"{name} is read one text per line, but looks like {schema.format} with the columns {names:.80}"
+        warnings.warn(f"{read}; use --format {schema.format} to read it as a table.", UserWarning, stacklevel=3)
 
 
 def read_context(name: str, *, encoding: str | None = None) -> str:

@@ -282,12 +282,13 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """
     then = {**asdict(Settings()), **then}
     changed = [name for name, value in now.items() if then.get(name) != value]
+    parts = []
     if set(changed) & {"seed", "dev_fraction"}:  # which change the division of the rows
         changed = [name for name in changed if name not in ("data", "tokenizer")]
-    elif "data" in changed:  # on which other settings depend
-        return "other rows"
+    elif "data" in changed:  # which other settings are chosen from
+        parts, changed = ["the data differs"], [name for name in changed if name in ("start", "task")]
     both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
-    return shorten("; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items()), 600)
+    return shorten("; ".join([*parts, *(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())]), 600)
 
 
 def state_files(folder: Path) -> set[str]:
