@@ -7,7 +7,7 @@ from torch.nn.attention.flex_attention import create_mask
 
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
-from regard.model.kernels.varlen import _rules
+from regard.model.kernels.varlen import _rules, deterministic_algorithms, flash_attention
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -29,3 +29,35 @@ def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias
     weights_HNM = scores_HNM.masked_fill(~allowed_HNM, -torch.inf).softmax(-1).nan_to_num()
     out_NHK = (weights_HNM @ v.transpose(0, 1)).transpose(0, 1)
     torch.testing.assert_close(out_NHK, attend(q, k, v, call, kernel="reference"), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_gradients_of_flash_attention_are_the_same_every_time(dropout):
+    """By default FlashAttention adds up the gradient of the queries in any order."""
+    layout = layout_of([(512, 512)] * 12 + [(250, 250)] * 38).to(torch.device("cuda"))
+    n = int(layout.q_bounds[-1])
+    q, k, v = (torch.randn(n, 12, 32, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+
+    def gradients():
+        torch.manual_seed(0)
+        out = flash_attention(q, k, v, layout, left=None, right=None, scale=32**-0.5, dropout=dropout)
+        return torch.autograd.grad(out.square().sum(), (q, k, v))
+
+    first = gradients()
+    for _ in range(10):
+        assert all(torch.equal(one, other) for one, other in zip(first, gradients(), strict=True))
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_deterministic_algorithms_are_used_in_the_block_only():
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with deterministic_algorithms():
+            assert torch.get_deterministic_debug_mode() == 2
+            assert not torch._C._get_deterministic_fill_uninitialized_memory()
+        assert torch.get_deterministic_debug_mode() == 1
+        assert torch._C._get_deterministic_fill_uninitialized_memory()
+    finally:
+        torch.use_deterministic_algorithms(False)

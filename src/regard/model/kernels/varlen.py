@@ -6,13 +6,17 @@ Shapes: N queries and M keys of all sequences, H heads, G key-value heads, K hea
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.model.kernels.layout import Layout, Mask
+
+_DETERMINISTIC: Any = torch.utils.deterministic  # its attribute is a property, which mypy does not know
 
 
 def flash_attention(
@@ -31,22 +35,85 @@ def flash_attention(
     This is the operation that `torch.nn.attention.varlen` calls. It is called directly because the dispatch of the
     public function, a Python operation, takes longer than the kernel on small batches, and has no dropout.
     """
-    out_NHK: Tensor = torch.ops.aten._flash_attention_forward(
-        q_NHK,
-        k_MGK,
-        v_MGK,
-        layout.q_bounds,
-        layout.k_bounds,
-        layout.q_max_length,
-        layout.k_max_length,
-        dropout,
-        left is None and right == 0,
-        False,
+    options = _FlashOptions(
+        max_lengths=(layout.q_max_length, layout.k_max_length),
+        dropout=dropout,
+        causal=left is None and right == 0,
         scale=scale,
-        window_size_left=-1 if left is None else left,
-        window_size_right=-1 if right is None else right,
-    )[0]
+        window=(-1 if left is None else left, -1 if right is None else right),
+    )
+    arguments = (q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds)
+    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        return options.forward(*arguments)[0]
+    out_NHK: Tensor = _ReproducibleFlash.apply(*arguments, options)  # type: ignore[no-untyped-call]
     return out_NHK
+
+
+@dataclass(frozen=True)
+class _FlashOptions:
+    """The arguments of FlashAttention that are not tensors."""
+
+    max_lengths: tuple[int, int]  # of queries and keys
+    dropout: float
+    causal: bool
+    scale: float
+    window: tuple[int, int]  # to the left and to the right; -1 for no limit
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Of queries, keys, values and the bounds of both."""
+        out: tuple[Tensor, ...] = torch.ops.aten._flash_attention_forward(
+            *tensors, *self.max_lengths, self.dropout, self.causal, False, **self._named()
+        )
+        return out
+
+    def backward(self, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of queries, keys and values."""
+        before, state = tensors[:-2], tensors[-2:]
+        grads: tuple[Tensor, Tensor, Tensor] = torch.ops.aten._flash_attention_backward(
+            *before, *self.max_lengths, self.dropout, self.causal, *state, **self._named()
+        )
+        return grads
+
+    def _named(self) -> dict[str, Any]:
+        return {"scale": self.scale, "window_size_left": self.window[0], "window_size_right": self.window[1]}
+
+
+class _ReproducibleFlash(torch.autograd.Function):
+    """FlashAttention whose gradients are always the same.
+
+    By default, the gradient of the queries is a sum that is added up in any order, so that two trainings with the same
+    seed end with different weights if a sequence is longer than two blocks of keys.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, *rest: Any) -> Tensor:
+        """rest: the bounds of queries and keys, and the options."""
+        q_bounds, k_bounds, options = rest
+        inputs = (q_NHK, k_MGK, v_MGK)
+        out_NHK, log_sums, *state, _ = options.forward(*inputs, q_bounds, k_bounds)
+        ctx.save_for_backward(*inputs, out_NHK, log_sums, q_bounds, k_bounds, *state)
+        ctx.options = options
+        out: Tensor = out_NHK
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        with deterministic_algorithms():
+            inputs = ctx.options.backward(grads[0].contiguous(), *ctx.saved_tensors)
+        return *inputs, None, None, None
+
+
+@contextmanager
+def deterministic_algorithms() -> Iterator[None]:
+    """In this block, operations of torch that have a deterministic form use it, and those that never have one fail."""
+    mode, fills = torch.get_deterministic_debug_mode(), _DETERMINISTIC.fill_uninitialized_memory
+    torch.set_deterministic_debug_mode("error")
+    _DETERMINISTIC.fill_uninitialized_memory = False  # not needed, and takes time
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+        _DETERMINISTIC.fill_uninitialized_memory = fills
 
 
 def cudnn_attention(
