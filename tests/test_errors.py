@@ -90,6 +90,7 @@ BAD = {
     "layerwise_lr_decay": "0",
     "label_smoothing": "1",
     "rdrop": "-1",
+    "rdrop_start": "1",
     "context": "-1",
     "bpe_dropout": "1",
     "beams": "0",

@@ -15,6 +15,7 @@ from regard.training.defaults import (
     PLAIN,
     DataSize,
     chosen_settings,
+    classifier_recipe,
     contrastive_training,
     default_head_init,
     fill_from_recipe,
@@ -200,7 +201,17 @@ def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pa
 
 @pytest.mark.parametrize(("rows", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])
 def test_very_few_rows_change_the_vectors_less(rows: int, classes: int, steps: int) -> None:
-    assert contrastive_training(rows, classes).steps == steps
+    assert contrastive_training(rows, classes, gpu=False).steps == steps
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes", "gpu", "repeats"),
+    [(48, 2, True, 3), (47, 2, True, 1), (48, 2, False, 1), (96, 3, True, 1), (23, 2, True, 1)],
+)
+def test_contrastive_training_of_two_classes_is_repeated_on_a_gpu(
+    rows: int, classes: int, gpu: bool, repeats: int
+) -> None:
+    assert contrastive_training(rows, classes, gpu=gpu).repeats == repeats
 
 
 def test_pairs_are_read_less_often_after_similarity() -> None:
@@ -241,3 +252,35 @@ def test_no_default_r_drop_without_dropout() -> None:
     recipe = Recipe(rdrop=1.0)
     assert fill_from_recipe(Settings(), recipe).rdrop == 1.0
     assert fill_from_recipe(Settings(dropout=0.0), recipe).rdrop == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "mean_length", "expected"),
+    [
+        (999, 50, None),
+        (1_000, 50, (1.0, 0.0, None)),
+        (10_000, 50, (1.0, 0.0, None)),
+        (10_001, 50, (1.0, pytest.approx(2 / 3), 3)),
+        (30_000, 25, (1.0, pytest.approx(2 / 3), 3)),
+        (30_001, 50, None),
+        (5_000, 24, None),
+    ],
+)
+def test_rdrop_for_texts_that_are_not_short(rows: int, mean_length: float, expected: tuple[float, ...] | None) -> None:
+    config = from_preset("bert-small", weights=False).config
+    recipe = classifier_recipe(config, rows, mean_length=mean_length, gpu=True)
+    assert (recipe and (recipe.rdrop, recipe.rdrop_start, recipe.epochs)) == expected
+    assert classifier_recipe(config, rows, mean_length=mean_length, gpu=False) is None
+
+
+def test_rdrop_is_not_used_for_wide_networks() -> None:
+    config = from_preset("bert-base-uncased", weights=False).config
+    assert classifier_recipe(config, 5_000, mean_length=50, gpu=True) is None
+
+
+def test_rdrop_that_is_asked_for_is_used_in_all_steps() -> None:
+    recipe = Recipe(rdrop=1.0, rdrop_start=0.5)
+    assert fill_from_recipe(Settings(), recipe).rdrop_start == 0.5
+    assert fill_from_recipe(Settings(rdrop=2.0), recipe).rdrop_start == 0.0
+    assert fill_from_recipe(Settings(rdrop_start=0.2), recipe).rdrop_start == 0.2
+    assert fill_from_recipe(Settings(), recipe, rdrop=False).rdrop is None

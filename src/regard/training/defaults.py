@@ -37,11 +37,17 @@ TAG_EPOCHS = ((500, 9), (2_000, 7), (8_000, 6), (30_000, 5))  # up to so many se
 FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
+REPEATED_ROWS = 24  # of each of two classes, from which it is repeated on a GPU
 REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too,
 GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder on single texts
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
+RDROP = 1.0  # weight of R-Drop on a GPU, for single texts that are not short,
+RDROP_ROWS = (1_000, 10_000, 30_000)  # from the first to the last number of rows; above the second,
+RDROP_START = 2 / 3  # only in the last third of the steps, in one epoch less
 PLAIN = Recipe()
-RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "dropout")  # independent of sizes
+RECIPE_SETTINGS = (  # independent of sizes
+    *("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "rdrop_start", "dropout"),
+)
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,20 @@ class ContrastiveTraining:
     steps: int
     texts: int  # per step
     lr: float
+    repeats: int = 1  # trainings with other random numbers, whose weights are averaged
 
 
-def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
-    """The same settings, with the recipe's values for those that were not given and do not depend on sizes."""
+def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN, *, rdrop: bool = True) -> Settings:
+    """The same settings, with the recipe's values for those that were not given and do not depend on sizes.
+
+    rdrop: whether R-Drop too; it is left open where it depends on the model.
+    """
     if settings.dropout == 0:
         recipe = replace(recipe, rdrop=0.0)  # R-Drop compares passes with different dropout
-    missing = {name: getattr(recipe, name) for name in RECIPE_SETTINGS if getattr(settings, name) is None}
+    if settings.rdrop is not None:
+        recipe = replace(recipe, rdrop_start=0.0)  # as the user asks for it
+    names = [name for name in RECIPE_SETTINGS if rdrop or not name.startswith("rdrop")]
+    missing = {name: getattr(recipe, name) for name in names if getattr(settings, name) is None}
     return replace(settings, **missing)
 
 
@@ -156,6 +169,21 @@ def default_head_init(classes: int, rows: int) -> str:
     return "contrastive" if classes <= FEW_CLASSES else "probe"
 
 
+def classifier_recipe(config: Config, rows: int, *, mean_length: float, gpu: bool) -> Recipe | None:
+    """R-Drop for single texts with a random head, on a GPU; None where it was not measured, or does not pay.
+
+    mean_length: the mean number of tokens of a text. R-Drop takes a second pass in each step. Of many rows, which take
+    longest, an epoch less with R-Drop in the last third of the steps takes as long as without, and is as good as R-Drop
+    in all steps (see benchmarks/defaults.md).
+    """
+    low, some, many = RDROP_ROWS
+    if not gpu or config.width > SMALL_WIDTH or mean_length <= SHORT_TEXT or not low <= rows <= many:
+        return None
+    if rows <= some:
+        return Recipe(rdrop=RDROP)
+    return Recipe(rdrop=RDROP, rdrop_start=RDROP_START, epochs=_epochs(rows, pretrained=True) - 1)
+
+
 def pair_recipe(rows: int) -> Recipe:
     """Text pairs are learned more slowly than single texts."""
     return Recipe(epochs=next((value for limit, value in PAIR_EPOCHS if rows <= limit), None))
@@ -181,10 +209,15 @@ def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTr
     return SimilarityTraining(pairs, per_step, lr=lr * max(per_step / TEXTS, 1.0) ** 0.5)
 
 
-def contrastive_training(rows: int, classes: int) -> ContrastiveTraining:
-    """With very few rows of each class, the vectors stay closer to the pretrained ones."""
+def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTraining:
+    """With very few rows of each class, the vectors stay closer to the pretrained ones.
+
+    With two classes and enough rows, the mean of several faster trainings is better. On a GPU they take seconds.
+    """
     if rows < VERY_FEW_ROWS * classes:
         return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5)
+    if gpu and classes == 2 and rows >= REPEATED_ROWS * classes:
+        return ContrastiveTraining(steps=50, texts=TEXTS, lr=1e-4, repeats=3)
     return ContrastiveTraining(steps=50, texts=TEXTS, lr=5e-5)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from regard.device import pick_device
 from regard.errors import pluralize
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import RDROP, RDROP_PAIRS
@@ -59,11 +60,13 @@ def explain_settings(
 
 def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
     """Why there are no steps after a linear model was fitted, and what comes before it."""
-    before = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze)
+    device = pick_device(inputs.settings.device)
+    before = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze, device)
     if before is None:
         return SettingReason("steps", "0", "all weights are set before the first step")
-    twice = ", twice: without the validation rows and with them" if refit else ""
-    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{twice}"
+    often = f", {before.repeats} times, whose weights are averaged" if before.repeats > 1 else ""
+    often += ", and all of it twice: without the validation rows and with them" if refit else ""
+    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{often}"
     return SettingReason("steps", "0", f"{first.replace('e-0', 'e-')}; more training made it worse on few rows")
 
 
@@ -171,11 +174,22 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         what = "pairs" if inputs.task.probe == "request" else "short texts"
         reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
-    if chosen.rdrop or recipe.rdrop_lr is not None:
-        reason = "translations are better with it; it doubles the time of a step, so it is used on a GPU only"
-        if not chosen.rdrop:
-            reason = f"it doubles the time of a step; {RDROP:g} on a GPU with up to {RDROP_PAIRS:,} pairs, else 0"
-        yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)
+    yield from _rdrop(user, chosen, inputs)
+
+
+def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    translates = inputs.recipe.rdrop_lr is not None
+    if not chosen.rdrop and not translates:
+        return
+    texts = "translations" if translates else "texts of this length"
+    reason = f"{texts} are better with it; it doubles the time of a step, so it is used on a GPU only"
+    if not chosen.rdrop:
+        reason = f"it doubles the time of a step; {RDROP:g} on a GPU with up to {RDROP_PAIRS:,} pairs, else 0"
+    yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)
+    if chosen.rdrop_start:
+        reason = "with many rows, it begins late, so that it takes no longer than one more epoch"
+        by_user = user.rdrop_start is not None
+        yield SettingReason("rdrop_start", f"{chosen.rdrop_start:.2g}", BY_USER if by_user else reason)
 
 
 def _learning_rate(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:

@@ -26,6 +26,7 @@ from regard.tasks import TASKS, task_class
 from regard.training.defaults import (
     DataSize,
     SimilarityTraining,
+    classifier_recipe,
     contrastive_training,
     default_head_init,
     default_refit,
@@ -93,15 +94,15 @@ def estimate_training(
 
     head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, pretrained=pretrained, gpu=speed.gpu)
-    batch, copies = settings.batch_tokens or CPU_TOKENS, 2 if settings.rdrop else 1
+    batch = settings.batch_tokens or CPU_TOKENS
     probe = head_init in ("probe", "contrastive")
     single_texts = pretrained and task != "text" and task_class(task).probe == "default"
     times = 2 if single_texts and default_refit(config, rows, probe=probe, gpu=speed.gpu) else 1
     if head_init == "contrastive":
-        work = _contrastive_work(size, classes, times)
+        work = _contrastive_work(size, classes, times, gpu=speed.gpu)
     else:
         before = similarity_training(config, size.sequences, gpu=speed.gpu) if head_init == "similarity" else None
-        work = _work(size, settings.epochs or 1.0, batch, copies, before, times)
+        work = _work(size, settings, batch, before, times)
     operations = 6.0 * compute_parameters * work.texts * size.mean
     seconds = operations / speed.operations + work.updates * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
@@ -110,7 +111,7 @@ def estimate_training(
         model=name,
         parameters=parameters,
         tokens=round(size.sequences * size.mean),
-        memory=plan_memory(network, dtype=dtype, passes=copies).total(micro_batch),
+        memory=plan_memory(network, dtype=dtype, passes=2 if settings.rdrop else 1).total(micro_batch),
         device=speed.device,
         seconds=round(seconds + (GPU_START_SECONDS if speed.gpu else 0), 2),
         epochs=work.epochs,
@@ -133,15 +134,15 @@ class _Work(NamedTuple):
     contrastive_steps: int = 0
 
 
-def _work(
-    size: DataSize, epochs: float, batch: int, copies: int, before: SimilarityTraining | None, times: int
-) -> _Work:
+def _work(size: DataSize, settings: Settings, batch: int, before: SimilarityTraining | None, times: int) -> _Work:
     """Epochs, with a score of the validation rows after each; before them, similarity may be learned.
 
     times: 2 if a second network is trained, on the validation rows too.
     """
+    epochs = settings.epochs or 1.0
+    passes = 2.0 - (settings.rdrop_start or 0.0) if settings.rdrop else 1.0
     steps = max(math.ceil(epochs * size.sequences * size.mean / batch), 1)
-    texts = size.sequences * epochs * (times * copies + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
+    texts = size.sequences * epochs * (times * passes + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
     words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens{', twice' if times == 2 else ''}"
     updates = times * steps
     if before is None:
@@ -149,13 +150,14 @@ def _work(
     return _Work(texts + before.pairs, updates + before.pairs / before.per_step, epochs, steps, words, before.pairs)
 
 
-def _contrastive_work(size: DataSize, classes: int, times: int) -> _Work:
+def _contrastive_work(size: DataSize, classes: int, times: int, *, gpu: bool) -> _Work:
     """Contrastive steps; few rows take them twice, the second time with the validation rows."""
-    training = contrastive_training(size.sequences, classes)
-    steps = times * training.steps
-    words = f"{training.steps} contrastive steps{', twice' if times == 2 else ''}"
+    training = contrastive_training(size.sequences, classes, gpu=gpu)
+    once = training.repeats * training.steps
+    steps = times * once
+    words = f"{once} contrastive steps{', twice' if times == 2 else ''}"
     texts = steps * min(training.texts, size.sequences)
-    return _Work(texts, steps, 0.0, 0, words, contrastive_steps=training.steps)
+    return _Work(texts, steps, 0.0, 0, words, contrastive_steps=once)
 
 
 def _chosen(
@@ -170,6 +172,8 @@ def _chosen(
         recipe = probe_recipe(config, size.sequences)
     if head_init == "similarity":
         recipe = similarity_recipe(config, size.sequences)
+    if task == "classify" and pretrained and head_init == "random":
+        recipe = classifier_recipe(config, size.sequences, mean_length=size.mean, gpu=gpu) or recipe
     return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)
 
 

@@ -50,6 +50,7 @@ from regard.training.validation import TextValidation, unigram_baseline
 WINDOW = 512  # maximum number of tokens of a sequence if none is given
 LABEL_SETTINGS = (
     *("label_smoothing", "class_balance", "head_init", "pooling", "prefix", "vocabularies", "context", "rdrop"),
+    "rdrop_start",
     "explainable",
     *("bpe_dropout", "beams", "refit"),
 )

@@ -41,7 +41,10 @@ AT_LEAST_0 = (
     "rdrop",
 )
 TRACKERS = ("tensorboard", "wandb", "mlflow")
-FRACTIONS = ("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2")
+FRACTIONS = (
+    *("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2"),
+    "rdrop_start",
+)
 
 # Names of transformers' Trainer, and the setting of the same meaning.
 OLD_NAMES = {
@@ -144,6 +147,7 @@ class Settings:
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
     rdrop: float | None = None
+    rdrop_start: float | None = None  # Fraction of all steps before R-Drop begins.
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
@@ -263,6 +267,7 @@ class FineTuneSettings(TypedDict, total=False):
     dropout: float | None
     label_smoothing: float | None
     rdrop: float | None
+    rdrop_start: float | None
     average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]

@@ -32,6 +32,7 @@ from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.defaults import (
     DataSize,
     chosen_settings,
+    classifier_recipe,
     default_refit,
     fill_from_recipe,
     fine_tuning_dropout,
@@ -242,7 +243,7 @@ def _training_inputs(
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     baseline, recipe = _baseline_and_recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
-    settings = fill_from_recipe(user_settings, recipe)
+    settings = fill_from_recipe(user_settings, recipe, rdrop=False)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
         task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
@@ -255,7 +256,7 @@ def _training_inputs(
     rows = len(data.train)
     size = DataSize.of(examples.lengths, rows=rows if joined else None)
     settings = _with_dropout(settings, task, model, baseline, size, rows=rows, distilled=distillation is not None)
-    recipe = _recipe(task, model, baseline, settings, rows, joined=joined, distillation=distillation) or recipe
+    recipe = _recipe(task, model, baseline, settings, size, rows, joined, distillation) or recipe
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
@@ -264,7 +265,7 @@ def _training_inputs(
         size=size,
         data=data,
         rows=rows,
-        settings=settings,
+        settings=fill_from_recipe(settings, recipe),
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, model),
@@ -325,15 +326,15 @@ def _recipe(
     model: InitialModel,
     baseline: Baseline | None,
     settings: Settings,
+    size: DataSize,
     rows: int,
-    *,
     joined: bool,
     distillation: Distillation | None,
 ) -> Recipe | None:
-    """The recipe of a baseline, of a training that starts from a linear probe, and of pairs and tags; None for others.
+    """The recipe of a baseline, of a linear probe that is trained further, of pairs, tags and texts; None for others.
 
-    That for tags is used if all weights are trained, without a teacher, and the user leaves open how the learning rate
-    differs by layer.
+    Those for tags and texts are used if all weights are trained, without a teacher, and the user leaves open what they
+    change most: how the learning rate differs by layer, and R-Drop.
     """
     config = model.checkpoint.config
     plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
@@ -345,8 +346,14 @@ def _recipe(
         return similarity_recipe(config, rows)
     if baseline is not None or (model.pretrained and task.probe == "request"):
         return pair_recipe(rows)
-    tags = task.name == "tag" and model.pretrained and isinstance(config, ModelConfig)
-    return tag_recipe(config, rows, joined=joined) if tags and plain else None
+    if not plain or not model.pretrained:
+        return None
+    if task.name == "tag" and isinstance(config, ModelConfig):
+        return tag_recipe(config, rows, joined=joined)
+    single_texts = isinstance(task, Classify) and task.kind == "single" and model.head_init == "random"
+    if not single_texts or settings.rdrop is not None or settings.dropout == 0:
+        return None
+    return classifier_recipe(config, rows, mean_length=size.mean, gpu=pick_device(settings.device).type == "cuda")
 
 
 def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
@@ -525,9 +532,10 @@ def _details(
     """What run.json says of the start of the training."""
     if baseline is not None:
         return {"preset": baseline.name}
+    device = pick_device(settings.device)
     plans = {
-        "contrastive": planned_contrastive(model, len(data.train), settings.freeze),
-        "similarity": planned_similarity(model, len(data.train), pick_device(settings.device)),
+        "contrastive": planned_contrastive(model, len(data.train), settings.freeze, device),
+        "similarity": planned_similarity(model, len(data.train), device),
     }
     return {name: asdict(plan) for name, plan in plans.items() if plan is not None}
 
@@ -540,13 +548,14 @@ def start_lines(
     lines += [f"hint: {hint}" for hint in data.hints]
     lines += job.task.notes
     lines.append(model_line(job, start, pretrained=model.pretrained))
-    similarity = planned_similarity(model, len(data.train), next(job.network.parameters()).device)
+    device = next(job.network.parameters()).device
+    similarity = planned_similarity(model, len(data.train), device)
     if similarity is not None and job.steps:
         first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
         lines.append(f"similarity: {first}; --head-init random leaves this out")
-    contrastive = planned_contrastive(model, len(data.train), user_settings.freeze)
+    contrastive = planned_contrastive(model, len(data.train), user_settings.freeze, device)
     if contrastive is not None:
-        first = f"{contrastive.steps} steps make the vectors of texts with the same label similar"
+        first = f"{contrastive.repeats * contrastive.steps} steps make the vectors of texts with the same label similar"
         lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")
     chosen = chosen_settings(user_settings, job.settings)
     if chosen and job.steps:

@@ -120,6 +120,28 @@ def test_a_training_with_rdrop(small: Train, digest: Digest, tmp_path: Path) -> 
     assert digest(tmp_path / "one") == digest(tmp_path / "two") != digest(tmp_path / "plain")
 
 
+def test_a_training_with_rdrop_in_the_last_steps(small: Train, digest: Digest, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"steps": 4, "dev_fraction": 0.0, "rdrop": 1.0, "dropout": 0.2}
+    small(tmp_path / "all", **settings)
+    small(tmp_path / "late", **settings, rdrop_start=0.5)
+    small(tmp_path / "never", **{**settings, "rdrop": 0.0})
+    assert len({digest(tmp_path / name) for name in ("all", "late", "never")}) == 3
+
+
+def test_rdrop_may_begin_within_a_training() -> None:
+    """As two trainings: without and with it."""
+    inputs, made = batch([9, 5, 3]), stepper(0.0, 0.0)
+    for weight in (0.0, 2.0):
+        made.set_rdrop(weight)
+        made.part(inputs.twice() if weight else inputs)
+        made.update()
+    plain = stepper(0.0, 0.0)
+    for _ in range(2):
+        plain.part(inputs)
+        plain.update()
+    torch.testing.assert_close(made.numbers[[0, 2]], plain.numbers[[0, 2]], rtol=1e-4, atol=1e-5)
+
+
 def test_ranks_with_rdrop(torchrun: Any, tmp_path: Path) -> None:
     torchrun(tmp_path / "run", steps=2, dev_fraction=0.0, rdrop=1.0)
     assert (tmp_path / "run/model.safetensors").exists()
@@ -142,3 +164,19 @@ def test_recorded_steps_are_the_plain_ones() -> None:
             made.update()
             losses.append(float(made.numbers[0]))
     assert losses[:3] == pytest.approx(losses[3:], rel=0.02)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_recorded_step_is_recorded_again_when_rdrop_begins() -> None:
+    network = new_network(0.0).to("cuda")
+    optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=0.0)
+    made = Stepper(network, TASK, optimizer, clip=0.0, dtype=torch.bfloat16, record=True)
+    losses = []
+    for weight in (0.0, 0.0, 1.0, 1.0):
+        made.set_rdrop(weight)
+        inputs = batch([9, 5, 3]).fixed(tokens=64, sequences=16, max_length=16)
+        made.part(inputs.twice() if weight else inputs)
+        made.update()
+        losses.append(float(made.numbers[0]))
+    assert losses == pytest.approx([losses[0]] * 4, rel=0.01)

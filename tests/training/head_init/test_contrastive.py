@@ -13,7 +13,6 @@ from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.defaults import ContrastiveTraining
-from regard.training.head_init import contrastive
 from regard.training.head_init.contrastive import pair_loss, sample_batch, train_contrastive
 from regard.training.head_init.linear_probe import pooled_vectors
 
@@ -58,9 +57,8 @@ def test_of_many_classes_a_batch_has_some() -> None:
     assert counts.sum() == 32
 
 
-def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_texts_with_one_label_become_similar() -> None:
     training = ContrastiveTraining(steps=25, texts=32, lr=3e-3)  # the weights are random, so far from any solution
-    monkeypatch.setattr(contrastive, "contrastive_training", lambda rows, classes: training)
     records = [
         ClassifyRecord(f"{word} water {number}", label=label)
         for number in range(6)
@@ -79,14 +77,35 @@ def test_vectors_of_texts_with_one_label_become_similar(monkeypatch: pytest.Monk
         return float(pair_loss(vectors.float(), labels))
 
     first, steps = loss(), []
-    train_contrastive(network, task, examples, seed=0, report=lambda what, done, total: steps.append((done, total)))
+    train_contrastive(
+        network, task, examples, training, seed=0, report=lambda what, done, total: steps.append((done, total))
+    )
     assert loss() < 0.5 * first
     assert not network.training
     assert steps[-1] == (25, 25)
     assert all(torch.equal(before[name], weight) for name, weight in head.items())
 
 
+def test_repeated_trainings_are_averaged() -> None:
+    words = train_tokenizer_from_texts(["cold water", "warm water"], kind="wordpiece", size=24)
+    records = [ClassifyRecord(f"{word} water", label=word) for word in ("cold", "warm") for _ in range(4)]
+    task = Classify.from_records(records)
+
+    def trained(seed: int, repeats: int) -> dict[str, torch.Tensor]:
+        checkpoint = from_preset("bert-tiny", heads=task.heads, vocabulary=words.size, seed=3)
+        examples = task.examples(records, Preprocessing(words, checkpoint.config), labeled=True)
+        training = ContrastiveTraining(steps=3, texts=4, lr=1e-3, repeats=repeats)
+        train_contrastive(checkpoint.network, task, examples, training, seed=seed)
+        return {name: weight.detach() for name, weight in checkpoint.network.named_parameters()}
+
+    one, two, mean = trained(5, 1), trained(6, 1), trained(5, 2)
+    assert any(not torch.equal(one[name], two[name]) for name in one)
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (one[name] + two[name]) / 2, rtol=1e-5, atol=1e-7)
+
+
 def test_a_frozen_network_is_left_as_it_is() -> None:
     task = Classify(names=("a", "b"))
     network = from_preset("bert-tiny", heads=task.heads, vocabulary=40).network.requires_grad_(False)
-    train_contrastive(network, task, None, seed=0)  # type: ignore[arg-type]
+    training = ContrastiveTraining(steps=25, texts=32, lr=3e-3)
+    train_contrastive(network, task, None, training, seed=0)  # type: ignore[arg-type]

@@ -88,7 +88,6 @@ class _Loop:
             wrapped=wrapped,
             ranks=1 if sharded else self.world.ranks,
             gather=self.world.all_reduce if self.world.ranks > 1 else None,
-            rdrop=self.settings.rdrop or 0.0,
             distillation=job.distillation,
         )
         self.average = WeightAverage(job.network, fraction=self.settings.average, steps=job.steps)
@@ -153,7 +152,7 @@ class _Loop:
         rows = self.job.source.epoch(self.at.epoch)
         plan = BatchPlan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
         self.epoch_steps = plan.steps
-        feed = iter(Prefetcher(self._parts(rows, plan), device=self._feed_to()))
+        feed = iter(Prefetcher(self._parts(rows, plan, self.at.step), device=self._feed_to()))
         try:
             for parts, tokens in feed:
                 with self.compilation.timed(self.speed):
@@ -183,10 +182,12 @@ class _Loop:
     def _feed_to(self) -> torch.device:
         return torch.device("cpu") if self.job.record else self.device
 
-    def _parts(self, rows: RowSource, plan: BatchPlan) -> Iterator[tuple[Sequence[Inputs | PackedInputs], int]]:
-        """The micro-batches of each step, made in a background thread."""
+    def _parts(
+        self, rows: RowSource, plan: BatchPlan, first: int
+    ) -> Iterator[tuple[Sequence[Inputs | PackedInputs], int]]:
+        """The micro-batches of each step, from step `first` on, made in a background thread."""
         lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
-        for batch in plan:
+        for step, batch in enumerate(plan, first):
             mine = self.world.rank_rows(batch.rows)
             idle = len(mine) == 0
             mine = batch.rows[:1] if idle else mine
@@ -196,12 +197,17 @@ class _Loop:
             parts += [parts[0].without_targets()] * (self._most_parts(batch.rows, lengths) - len(parts))
             if self.shape is not None:
                 parts = [part.fixed(**vars(self.shape)) for part in parts]
-            if self.settings.rdrop:
+            if self._rdrop(step):
                 parts = [part.twice() for part in parts]
             if self.job.record:
                 yield [PackedInputs.of(part, pinned=True) for part in parts], int(lengths[batch.rows].sum())
                 continue
             yield parts, int(lengths[batch.rows].sum())
+
+    def _rdrop(self, step: int) -> float:
+        """The weight of R-Drop in a step."""
+        first = (self.settings.rdrop_start or 0.0) * self.job.steps
+        return (self.settings.rdrop or 0.0) if step >= first else 0.0
 
     def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
         """The largest number of micro-batches of any rank: with sharded weights all ranks need as many."""
@@ -218,6 +224,7 @@ class _Loop:
         seed_step(settings.seed, step, self.world.rank, self.device)
         set_lr(self.optimizer, settings.lr * lr_factor(settings.schedule, step, self.job.steps, settings.warmup))
         self.job.network.set_training_progress(step / self.job.steps)
+        self.stepper.set_rdrop(self._rdrop(step))
         for number, part in enumerate(parts):
             with self.stepper.unsynced(last=number == len(parts) - 1):
                 self.stepper.part(part)

@@ -104,6 +104,11 @@ class Stepper:
             self._update = self._record_update()
         self._update.replay()
 
+    def set_rdrop(self, weight: float) -> None:
+        """Set the weight of R-Drop. If it changes, a recorded step is recorded again: its parts have another length."""
+        if weight != self.rdrop:
+            self.rdrop, self._part = weight, None
+
     def compile(self) -> None:
         """Compile the forward and backward pass from the next part on."""
         self._part = None

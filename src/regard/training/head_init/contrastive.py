@@ -8,6 +8,8 @@ enough. Pairs of the same label and pairs of different labels have equal weight.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,7 +21,7 @@ from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import network_runner
 from regard.text.flat_tokens import Ints
-from regard.training.defaults import contrastive_training
+from regard.training.defaults import ContrastiveTraining
 from regard.training.engine.loop import seed_step
 from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor
@@ -33,13 +35,17 @@ def train_contrastive(
     network: Network,
     task: Classify,
     examples: Examples,
+    training: ContrastiveTraining,
     *,
     seed: int,
     dtype: torch.dtype = torch.float32,
     report: Report | None = None,
 ) -> None:
-    """Train the network so that pooled vectors of texts with the same label are similar. The head is not trained."""
-    device = next(network.parameters()).device
+    """Train the network so that pooled vectors of texts with the same label are similar. The head is not trained.
+
+    If the training is repeated, each begins from the same weights with other random numbers, and the network gets the
+    mean of their weights.
+    """
     parameters = [
         parameter
         for name, parameter in network.named_parameters()
@@ -47,13 +53,38 @@ def train_contrastive(
     ]
     if not parameters:  # a frozen encoder
         return
+    first = [parameter.detach().clone() for parameter in parameters]
+    mean = [torch.zeros_like(weight) for weight in first]
+    was_training = network.training
+    network.train()
+    for repeat in range(training.repeats):
+        torch._foreach_copy_([parameter.detach() for parameter in parameters], first)
+
+        def done(steps: int, before: int = repeat * training.steps) -> None:
+            if report is not None:
+                report(LEARNING, before + steps, training.repeats * training.steps)
+
+        _train_once(network, task, examples, training, parameters, seed + repeat, dtype, done)
+        torch._foreach_add_(mean, [parameter.detach() for parameter in parameters], alpha=1 / training.repeats)
+    torch._foreach_copy_([parameter.detach() for parameter in parameters], mean)
+    network.train(was_training)
+
+
+def _train_once(
+    network: Network,
+    task: Classify,
+    examples: Examples,
+    training: ContrastiveTraining,
+    parameters: list[torch.nn.Parameter],
+    seed: int,
+    dtype: torch.dtype,
+    done: Callable[[int], None],
+) -> None:
+    device = parameters[0].device
     labels = np.asarray(examples.by_sequence["label"])
-    training = contrastive_training(len(np.unique(examples.owners)), len(np.unique(labels)))
     optimizer = AdamW(parameters, lr=training.lr, weight_decay=0.0, fused=True)
     run = network_runner(network, task, dtype=dtype)
     rng = np.random.default_rng(seed)
-    was_training = network.training
-    network.train()
     for step in range(training.steps):
         seed_step(seed, step, device=device)
         inputs = task.prepare(examples.take(sample_batch(labels, training.texts, rng)).to(device))
@@ -66,9 +97,7 @@ def train_contrastive(
         optimizer.step()
         for parameter in network.parameters():
             parameter.grad = None
-        if report is not None:
-            report(LEARNING, step + 1, training.steps)
-    network.train(was_training)
+        done(step + 1)
 
 
 def sample_batch(labels: Ints, texts: int, rng: np.random.Generator) -> Ints:

@@ -62,9 +62,11 @@ def weight_initializer(
     def fit_probe(job: TrainingJob) -> None:
         assert isinstance(task, Classify)
         report = progress_reporter(job)
-        if model.head_init == "contrastive":
+        device = next(job.network.parameters()).device
+        contrastive = planned_contrastive(model, len(records), job.settings.freeze, device)
+        if contrastive is not None:
             with _stopped_by_keyboard():
-                train_contrastive(job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
+                train_contrastive(job.network, task, examples, contrastive, seed=seed, dtype=job.dtype, report=report)
         start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
         start() if baseline is None else start(max_rows=len(examples), strength=None)
 
@@ -101,11 +103,13 @@ def _stopped_by_keyboard() -> Iterator[None]:
         raise Stopped(words, signal=signal.SIGINT, advice="Start it again.") from None
 
 
-def planned_contrastive(model: InitialModel, rows: int, freeze: Collection[str]) -> ContrastiveTraining | None:
+def planned_contrastive(
+    model: InitialModel, rows: int, freeze: Collection[str], device: torch.device
+) -> ContrastiveTraining | None:
     """How vectors are made similar before a linear probe is fitted; None if they are not, as with a frozen encoder."""
     if model.head_init != "contrastive" or "encoder" in freeze:
         return None
-    return contrastive_training(rows, len(model.checkpoint.labels or ()))
+    return contrastive_training(rows, len(model.checkpoint.labels or ()), gpu=device.type == "cuda")
 
 
 def planned_similarity(model: InitialModel, rows: int, device: torch.device) -> SimilarityTraining | None:

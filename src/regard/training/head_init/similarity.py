@@ -155,6 +155,7 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, see
         layerwise_lr_decay=1.0,
         average=0.0,
         rdrop=0.0,
+        rdrop_start=0.0,
         seed=seed,
         compile="no",
         fsdp=False,
