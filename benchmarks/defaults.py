@@ -39,7 +39,7 @@ from typing import Any
 
 import regard
 from regard.training.defaults import ContrastiveTraining, SimilarityTraining
-from regard.training.head_init import contrastive, initializer
+from regard.training.head_init import initializer
 
 Rows = list[dict[str, Any]]
 TEST_ROWS = 1000
@@ -125,15 +125,15 @@ def run_regard(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict
 @contextmanager
 def changed_starts(job: dict[str, Any]) -> Iterator[None]:
     """In this block, a network learns before its first step what the job says."""
-    similarity, pairs = initializer.similarity_training, contrastive.contrastive_training
+    similarity, pairs = initializer.similarity_training, initializer.contrastive_training
     if "similarity" in job:
         initializer.similarity_training = lambda *_, **__: SimilarityTraining(**job["similarity"])
     if "contrastive" in job:
-        contrastive.contrastive_training = lambda *_, **__: ContrastiveTraining(**job["contrastive"])
+        initializer.contrastive_training = lambda *_, **__: ContrastiveTraining(**job["contrastive"])
     try:
         yield
     finally:
-        initializer.similarity_training, contrastive.contrastive_training = similarity, pairs
+        initializer.similarity_training, initializer.contrastive_training = similarity, pairs
 
 
 def run_setfit(job: dict[str, Any], train: Rows, test: Rows) -> dict[str, Any]:
