@@ -91,6 +91,7 @@ BAD = {
     "label_smoothing": "1",
     "rdrop": "-1",
     "rdrop_start": "1",
+    "repeats": "0",
     "context": "-1",
     "bpe_dropout": "1",
     "beams": "0",

@@ -25,7 +25,7 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     events: list[TrainingEvent] = []
     regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
     run = json.loads((tmp_path / "run/run.json").read_text())
-    assert run["contrastive"] == {"steps": 50, "texts": 32, "lr": 5e-5}
+    assert run["contrastive"] == {"steps": 50, "texts": 32, "lr": 5e-5, "repeats": 1}
     assert run["initialization"]["seconds"] > 0
     assert run["refit"]["seconds"] > 0
     assert run["done"]["steps"] == 0

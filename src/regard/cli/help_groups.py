@@ -42,7 +42,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Optimization": (
         *("lr", "batch_size", "batch_tokens", "weight_decay", "max_grad_norm", "adam_beta1", "adam_beta2", "adam_eps"),
         *("layerwise_lr_decay", "label_smoothing", "rdrop", "rdrop_start", "average", "explainable"),
-        *("class_balance", "seed"),
+        *("class_balance", "seed", "repeats"),
     ),
     "Schedule and stopping": (*("epochs", "steps", "schedule", "warmup", "eval_every", "patience", "max_bad_steps"),),
     "Speed and memory": ("device", "dtype", "compile", "micro_batch_tokens", "gradient_checkpointing", "fsdp"),

@@ -36,7 +36,7 @@ class TrainingProgress:
         self.fitting = ""
         self.printed = 0.0
         self.losses: list[float] = []  # of the first training
-        self.is_second = False  # whether another network is trained now, on all rows
+        self.is_second = False  # whether it is trained again now, or another network on all rows
         self.scores: list[tuple[str, float]] = []
 
     def lines(self) -> list[tuple[str, str]]:
@@ -73,7 +73,9 @@ class TrainingProgress:
         elif event.kind == "score":
             self._score(event)
         elif event.kind == "note":
-            self.is_second = self.is_second or event.values.get("refit", False)
+            again = bool(event.values.get("refit") or event.values.get("repeat"))
+            self.is_second = self.is_second or again
+            self.first = None if again else self.first
             self._print(f"step {event.step}: {event.values['text']}" if event.step else event.values["text"])
 
     def _begin(self, event: TrainingEvent) -> None:

@@ -133,9 +133,10 @@ def _training(facts: RunFacts) -> list[str]:
         how = f"A linear model was fitted at once, without training steps; seed {settings['seed']}."
         if first := run.get("contrastive"):
             how = (
-                f"{first['steps']} steps with up to {first['texts']} texts and a learning rate of {first['lr']:.2g} "
-                "made the vectors of texts with the same label similar (contrastive training); then a linear model of "
-                f"these vectors was fitted as the head. It took {initial_seconds(run):.0f} s; seed {settings['seed']}."
+                f"{first['steps']} steps{_repeated(first)} with up to {first['texts']} texts and a learning rate of "
+                f"{first['lr']:.2g} made the vectors of texts with the same label similar (contrastive training); then "
+                "a linear model of these vectors was fitted as the head. It took "
+                f"{initial_seconds(run):.0f} s; seed {settings['seed']}."
             )
         if mean := run.get("mean_of"):
             trainings = "One training" if mean["trainings"] == 1 else f"The mean of {mean['trainings']} trainings"
@@ -148,6 +149,9 @@ def _training(facts: RunFacts) -> list[str]:
             "",
         ]
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
+    if done.get("repeats", 1) > 1:
+        each = f"The mean of {done['repeats']} trainings with other seeds, each of {done['steps']:,} steps"
+        size = f"{each}; {done['tokens']:,} tokens and {done['seconds']:.0f} s in all"
     return [
         "## How it was trained",
         "",
@@ -160,6 +164,11 @@ def _training(facts: RunFacts) -> list[str]:
         "![curves](curves.png)",
         "",
     ]
+
+
+def _repeated(contrastive: Mapping[str, Any]) -> str:
+    repeats = contrastive.get("repeats", 1)
+    return f" ({repeats} times, whose weights are averaged)" if repeats > 1 else ""
 
 
 def _similarity(run: Mapping[str, Any]) -> str:

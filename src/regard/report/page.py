@@ -83,8 +83,9 @@ def _tiles(facts: RunFacts) -> str:
     tiles.append(tile(_count(facts.parameters), "parameters"))
     done = run.get("mean_of", run["done"])
     name = f"training, {pluralize(done['steps'], 'step')}" if done["steps"] else "training"
-    if done.get("trainings", 1) > 1:
-        name = f"{done['trainings']} trainings of {pluralize(done['steps'], 'step')}"
+    trainings = done.get("trainings", done.get("repeats", 1))
+    if trainings > 1:
+        name = f"{trainings} trainings of {pluralize(done['steps'], 'step')}"
     seconds = done["seconds"]
     if not done["steps"] and "contrastive" in run:
         seconds = initial_seconds(run)

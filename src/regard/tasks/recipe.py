@@ -26,6 +26,7 @@ class Recipe:
     label_smoothing: float = 0.0
     rdrop: float = 0.0
     rdrop_start: float = 0.0  # fraction of all steps before R-Drop begins
+    repeats: int = 1  # trainings whose weights are averaged
     dropout: float | None = None  # the network's own when None
     lr: float | None = None  # for steps of `tokens` tokens; smaller steps get a smaller learning rate
     rdrop_lr: float | None = None  # the same with R-Drop, by default or on request; `lr` when None

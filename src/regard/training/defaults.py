@@ -46,7 +46,7 @@ RDROP_ROWS = (1_000, 10_000, 30_000)  # from the first to the last number of row
 RDROP_START = 2 / 3  # only in the last third of the steps, in one epoch less
 PLAIN = Recipe()
 RECIPE_SETTINGS = (  # independent of sizes
-    *("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "rdrop_start", "dropout"),
+    *("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "rdrop_start", "dropout", "repeats"),
 )
 
 

@@ -64,8 +64,8 @@ def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
     before = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze, device)
     if before is None:
         return SettingReason("steps", "0", "all weights are set before the first step")
-    often = f", {before.repeats} times, whose weights are averaged" if before.repeats > 1 else ""
-    often += ", and all of it twice: without the validation rows and with them" if refit else ""
+    often = f", in each of {before.repeats} trainings whose weights are averaged" if before.repeats > 1 else ""
+    often += ", twice: without the validation rows and with them" if refit else ""
     first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{often}"
     return SettingReason("steps", "0", f"{first.replace('e-0', 'e-')}; more training made it worse on few rows")
 
@@ -175,6 +175,8 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
     yield from _rdrop(user, chosen, inputs)
+    if (chosen.repeats or 1) > 1:
+        yield SettingReason("repeats", f"{chosen.repeats}", BY_USER)
 
 
 def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:

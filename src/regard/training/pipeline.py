@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from regard.data.records import ClassifyRecord, PairRecord
-from regard.errors import pluralize
+from regard.errors import InputError, pluralize, setting
 from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
@@ -56,10 +56,12 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             inputs.validation.check(job)
         refit = inputs.refit is not None
         lines = [*inputs.describe(job), *([REFIT_LINE] if refit else [])]
-        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "refit": refit}
+        trainings = (job.settings.repeats or 1) * (2 if refit else 1)
+        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "trainings": trainings}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
-        if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
+        resumed = context.resume and has_state(context.folder) and not is_repeated(job)
+        if inputs.initialize is not None and not resumed:
             began = time.monotonic()
             inputs.initialize(job)
             context.world.broadcast_weights(job.network)
@@ -90,6 +92,7 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         pretrained=inputs.model.pretrained,
         recipe=inputs.recipe,
     )
+    check_repeats(inputs, context.world.ranks)
     prepare_network(network, settings)
     progress = context.progress
     if context.world.is_main_process:
@@ -141,6 +144,25 @@ class LatestScore:
         return self.result
 
 
+def is_repeated(job: TrainingJob) -> bool:
+    """Whether the training is repeated from the same initial weights, which a resumed run needs again then."""
+    return (job.settings.repeats or 1) > 1 and job.steps > 0
+
+
+def check_repeats(inputs: TrainingInputs, ranks: int) -> None:
+    """Raise InputError if weights are to be averaged that have no useful mean."""
+    settings = inputs.settings
+    if (settings.repeats or 1) == 1:
+        return
+    words = f"{setting('repeats', settings.repeats)} was given, but"
+    if not inputs.model.pretrained:
+        raise InputError(f"{words} networks from scratch end too far from each other for a mean. Leave it out.")
+    if settings.lora.rank:
+        raise InputError(f"{words} weights of LoRA are not averaged. Leave one of them out.")
+    if ranks > 1:
+        raise InputError(f"{words} trainings are not repeated on {ranks} GPUs. Train on one, or leave it out.")
+
+
 def with_validation(job: TrainingJob, inputs: TrainingInputs) -> TrainingJob:
     """The job with its score during training, where there are validation rows."""
     if inputs.validation is None:
@@ -153,6 +175,7 @@ def final_scores(job: TrainingJob, fitted: FitResult, inputs: TrainingInputs) ->
     assert inputs.validation is not None
     latest = job.score
     same_weights = fitted.best_step == fitted.steps and not job.settings.lora.rank and job.world.ranks == 1
+    same_weights = same_weights and fitted.repeats == 1
     if same_weights and isinstance(latest, LatestScore) and latest.rows is not None and latest.result is not None:
         return latest.result, latest.rows
     rows = ValidationRows(len(inputs.data.dev))

@@ -51,6 +51,7 @@ WINDOW = 512  # maximum number of tokens of a sequence if none is given
 LABEL_SETTINGS = (
     *("label_smoothing", "class_balance", "head_init", "pooling", "prefix", "vocabularies", "context", "rdrop"),
     "rdrop_start",
+    "repeats",
     "explainable",
     *("bpe_dropout", "beams", "refit"),
 )

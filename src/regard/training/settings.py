@@ -27,6 +27,7 @@ AT_LEAST_1 = (
     "beams",
     "log_every",
     "max_bad_steps",
+    "repeats",
 )
 AT_LEAST_0 = (
     "warmup",
@@ -148,6 +149,8 @@ class Settings:
     # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
     rdrop: float | None = None
     rdrop_start: float | None = None  # Fraction of all steps before R-Drop begins.
+    # Trainings from the same initial weights, with other seeds; the model is the mean of their weights.
+    repeats: int | None = None
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
@@ -268,6 +271,7 @@ class FineTuneSettings(TypedDict, total=False):
     label_smoothing: float | None
     rdrop: float | None
     rdrop_start: float | None
+    repeats: int | None
     average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]

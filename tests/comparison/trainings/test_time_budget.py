@@ -68,7 +68,7 @@ def test_a_training_that_takes_too_long_twice_is_ended(monkeypatch: pytest.Monke
     clock = iter([0.0, 1.0, 11.0])
     monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
     guard = BudgetGuard(50.0, None)
-    guard(TrainingEvent("begin", 0, 50, {"refit": True}))
+    guard(TrainingEvent("begin", 0, 50, {"trainings": 2}))
     guard(TrainingEvent("log", 10, 50))
     with pytest.raises(OverBudget) as over:
         guard(TrainingEvent("log", 20, 50))

@@ -90,6 +90,7 @@ class SettingsInHelp(Settings):
     label_smoothing: Annotated[float | None, Suppress] = None
     rdrop: Annotated[float | None, Suppress] = None
     rdrop_start: Annotated[float | None, Suppress] = None
+    repeats: Annotated[int | None, Suppress] = None
     explainable: Annotated[bool, Suppress] = False
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     head_init: Annotated[HeadInit, Suppress] = "auto"

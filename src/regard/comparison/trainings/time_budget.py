@@ -77,7 +77,7 @@ class ShortenedTraining:
 class BudgetGuard:
     """Receives the events of a training, and ends it early on if it would take too long.
 
-    If a second network is trained on all rows afterwards, its time counts too; it is not ended.
+    If it is repeated, or another network is trained on all rows afterwards, that time counts too; these are not ended.
     """
 
     def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
@@ -90,8 +90,9 @@ class BudgetGuard:
         if self.forward is not None:
             self.forward(event)
         if event.kind == "begin":
-            self.trainings = 2 if event.values.get("refit") else 1
-        self.is_second = self.is_second or (event.kind == "note" and event.values.get("refit", False))
+            self.trainings = event.values.get("trainings", 1)
+        again = event.values.get("refit") or event.values.get("repeat")
+        self.is_second = self.is_second or (event.kind == "note" and bool(again))
         what = event.values.get("what") if event.kind == "fit" else None
         if event.kind != "log" and what not in WITHOUT:
             return

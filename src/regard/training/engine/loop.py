@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,29 @@ class Stopped(RegardError):
 
 
 def fit(job: TrainingJob) -> FitResult:
-    """Train to the end, or until stopped; from the saved state if the job is resumed."""
-    return _Loop(job).run()
+    """Train to the end, or until stopped; from the saved state if the job is resumed.
+
+    If the training is repeated, each begins from the weights that the network has now, and the network gets the mean of
+    their last weights (Wortsman et al., "Model soups", 2022). Only the first one is scored and saved.
+    """
+    repeats = job.settings.repeats or 1
+    if repeats == 1 or not job.steps:
+        return _Loop(job).run()
+    initial = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
+    loop = _Loop(job)
+    result = loop.run()
+    if job.score is not None and result.best_step < result.steps:
+        loop.report_note("an earlier step than the last was the best: the training is not repeated")
+        return result
+    mean = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
+    for number in range(2, repeats + 1):
+        again = loop.repeat(initial, number)
+        result = replace(result, seconds=result.seconds + again.seconds, tokens=result.tokens + again.tokens)
+        for name, tensor in weights_of(job.network).items():
+            if tensor.is_floating_point():
+                mean[name].lerp_(tensor, 1 / number)
+    put_weights(job.network, mean)
+    return replace(result, repeats=repeats)
 
 
 class _Loop:
@@ -143,6 +164,34 @@ class _Loop:
             self.speed.mean(),
             self.compilation.reason,
         )
+
+    def repeat(self, initial: Mapping[str, Tensor], number: int) -> FitResult:
+        """Train again from these weights with another seed. Nothing is scored or saved; recorded steps are reused."""
+        first = self.job
+        seed = self.settings.seed + 1
+        self.settings = replace(self.settings, seed=seed)
+        batches = replace(first.batches, seed=seed)
+        self.job = replace(first, settings=self.settings, batches=batches, score=None, writes_files=False, resume=False)
+        put_weights(self.job.network, initial)
+        for state in self.optimizer.state.values():
+            for tensor in state.values():
+                tensor.zero_()
+        self.stepper.reset()
+        self.average = WeightAverage(self.job.network, fraction=self.settings.average, steps=self.job.steps)
+        self.at = TrainingPosition(micro_tokens=self.at.micro_tokens)
+        self.best, self.early = None, False
+        self.record = self.job.progress if self.world.is_main_process else None
+        text = f"training again with another seed ({number} of {self.settings.repeats})"
+        self._report("note", text=text, repeat=True)
+        try:
+            return self.run()
+        except Stopped as stop:
+            words = f"stopped while training again; the first training is saved in {self.job.folder}."
+            raise Stopped(words, signal=stop.signal) from None
+
+    def report_note(self, text: str) -> None:
+        """Inform the caller."""
+        self._report("note", text=text)
 
     def _over(self) -> bool:
         return self.early or self.at.step >= self.job.steps

@@ -115,6 +115,11 @@ class Stepper:
         torch.cuda.empty_cache()  # the memory of the recording
         self.compute = compiled(self._loss, dynamic=False)
 
+    def reset(self) -> None:
+        """Forget the losses of a training, before another one with the same network."""
+        for tensor in (self.sums, self.numbers, self.total, self.guard.state):
+            tensor.zero_()
+
     def restart(self) -> None:
         """Forget a step that was not finished, and what was recorded for its shape."""
         self.sums.zero_()

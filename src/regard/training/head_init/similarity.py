@@ -156,6 +156,7 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, see
         average=0.0,
         rdrop=0.0,
         rdrop_start=0.0,
+        repeats=1,
         seed=seed,
         compile="no",
         fsdp=False,

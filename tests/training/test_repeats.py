@@ -1,0 +1,109 @@
+"""Repeated trainings: the mean of their weights, by hand; stopped and resumed; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.sentence_encoder import write_sentence_encoder
+from tests.training.helpers import WATER_ROWS, Digest, stop_at
+
+import regard
+from regard.errors import InputError
+from regard.training.engine.loop import Stopped
+
+SETTINGS: dict[str, Any] = {"epochs": 2, "lr": 1e-3, "batch_size": 8, "device": "cpu", "log_every": 1}
+OTHER = (("cold", "a"), ("warm", "b"), ("water", "b"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "model"
+    return write_sentence_encoder(folder, [row["text"] for row in WATER_ROWS])
+
+
+def train(encoder: Path, out: Path, **settings: Any) -> Any:
+    more = {"start": encoder, "head_init": "random", "dev_fraction": 0.0, **SETTINGS, **settings}
+    return regard.train(WATER_ROWS, out=out, **more)
+
+
+def test_the_weights_are_the_mean(encoder: Path, tmp_path: Path) -> None:
+    """Two trainings with seeds in a row, from the same initial weights, which are those of the first seed."""
+    events: list[Any] = []
+    train(encoder, tmp_path / "mean", repeats=2, seed=4, progress=events.append)
+    train(encoder, tmp_path / "one", seed=4)
+    train(encoder, tmp_path / "two", seed=5, initial_seed=4)
+    mean, one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("mean", "one", "two"))
+    assert any(not torch.equal(one[name], two[name]) for name in one)
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (one[name] + two[name]) / 2, rtol=1e-5, atol=1e-7)
+    notes = [event.values["text"] for event in events if event.kind == "note"]
+    assert "training again with another seed (2 of 2)" in notes
+    run = json.loads((tmp_path / "mean/run.json").read_text())
+    assert (run["done"]["repeats"], run["settings"]["repeats"]) == (2, 2)
+    assert "The mean of 2 trainings with other seeds, each of 12 steps" in (tmp_path / "mean/README.md").read_text()
+
+
+def test_the_score_is_that_of_the_mean(encoder: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"{word} water {number}", "label": label} for number in range(90, 99) for word, label in OTHER]
+    result = train(encoder, tmp_path / "run", repeats=3, dev_fraction=None, dev=rows)
+    scores = regard.evaluate(tmp_path / "run", rows).scores
+    assert {name: score.value for name, score in result.scores.items()} == pytest.approx(
+        {name: scores[name].value for name in result.scores}
+    )
+
+
+def test_all_rows_are_trained_on_as_often(encoder: Path, tmp_path: Path) -> None:
+    events: list[Any] = []
+    train(encoder, tmp_path / "run", repeats=2, dev_fraction=0.25, refit="yes", progress=events.append)
+    notes = [event.values["text"] for event in events if event.kind == "note"]
+    assert notes.count("training again with another seed (2 of 2)") == 2
+    begin = next(event for event in events if event.kind == "begin")
+    assert begin.values["trainings"] == 4
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_stopped_run_goes_on(encoder: Path, tmp_path: Path, digest: Digest, number: int) -> None:
+    """In the first training, or in the second, which begins again then."""
+    train(encoder, tmp_path / "whole", repeats=2)
+    stop = stop_at(4)
+    trainings = 1
+
+    def progress(event: Any) -> None:
+        nonlocal trainings
+        trainings += bool(event.values.get("repeat"))
+        if trainings == number:
+            stop(event)
+
+    with pytest.raises(Stopped, match=r"state is saved|first training is saved"):
+        train(encoder, tmp_path / "run", repeats=2, progress=progress)
+    train(encoder, tmp_path / "run", repeats=2, resume=True)
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"preset": "tiny-bert", "start": None}, r"repeats=2 was given, but networks from scratch end too far"),
+        ({"lora": 4}, r"repeats=2 was given, but weights of LoRA are not averaged"),
+    ],
+)
+def test_weights_without_a_useful_mean_are_refused(
+    encoder: Path, tmp_path: Path, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        train(encoder, tmp_path / "run", repeats=2, **settings)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_recorded_steps_are_used_again_on_a_gpu(encoder: Path, tmp_path: Path) -> None:
+    for name, settings in (("mean", {"repeats": 2, "seed": 4}), ("one", {"seed": 4}), ("two", {"seed": 5})):
+        train(encoder, tmp_path / name, **settings, initial_seed=4, device="cuda", compile="no")
+    mean, one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("mean", "one", "two"))
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (one[name] + two[name]) / 2, rtol=1e-4, atol=1e-6)
