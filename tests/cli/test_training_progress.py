@@ -126,6 +126,16 @@ def test_the_curve_is_that_of_the_first_training(capsys: pytest.CaptureFixture[s
         progress(TrainingEvent("log", 1, 3, {"loss": loss, "tokens_per_second": 1.0}))
     progress(TrainingEvent("note", 0, 3, {"text": "training again on all 40 rows", "refit": True}))
     progress(TrainingEvent("log", 1, 3, {"loss": 0.8, "tokens_per_second": 1.0}))
-    assert progress.is_second
+    assert progress.on_all_rows
     assert progress.losses == [0.7, 0.5, 0.3]
     assert capsys.readouterr().err == "training again on all 40 rows\n"
+
+
+def test_the_losses_are_those_of_the_first_of_repeated_trainings() -> None:
+    progress = TrainingProgress()
+    values = {"loss": 2.0, "tokens_per_second": 1.0}
+    progress(TrainingEvent("log", 1, 2, values))
+    progress(TrainingEvent("note", 0, 2, {"text": "training again with another seed (2 of 2)", "repeat": True}))
+    progress(TrainingEvent("log", 1, 2, {**values, "loss": 1.0}))
+    assert progress.losses == [2.0]
+    assert not progress.on_all_rows

@@ -36,7 +36,8 @@ class TrainingProgress:
         self.fitting = ""
         self.printed = 0.0
         self.losses: list[float] = []  # of the first training
-        self.is_second = False  # whether it is trained again now, or another network on all rows
+        self.is_first = True  # whether this is the first of several trainings
+        self.on_all_rows = False  # whether another network is trained on all rows
         self.scores: list[tuple[str, float]] = []
 
     def lines(self) -> list[tuple[str, str]]:
@@ -74,7 +75,8 @@ class TrainingProgress:
             self._score(event)
         elif event.kind == "note":
             again = bool(event.values.get("refit") or event.values.get("repeat"))
-            self.is_second = self.is_second or again
+            self.is_first = self.is_first and not again
+            self.on_all_rows = self.on_all_rows or event.values.get("refit", False)
             self.first = None if again else self.first
             self._print(f"step {event.step}: {event.values['text']}" if event.step else event.values["text"])
 
@@ -99,7 +101,7 @@ class TrainingProgress:
         self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
     def _log(self, event: TrainingEvent) -> None:
-        if not self.is_second:
+        if self.is_first:
             self.losses.append(event.values["loss"])
         if self.first is None:
             self.first = (event.step, time.monotonic())

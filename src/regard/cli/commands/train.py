@@ -228,7 +228,7 @@ def _print_config(command: TrainCommand) -> None:
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
-        if progress.is_second:
+        if progress.on_all_rows:
             print("Scores of a training without the validation rows; the model in the folder is trained on all rows.")
         print()
     if progress.lines():

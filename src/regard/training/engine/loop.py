@@ -171,7 +171,9 @@ class _Loop:
         seed = self.settings.seed + 1
         self.settings = replace(self.settings, seed=seed)
         batches = replace(first.batches, seed=seed)
-        self.job = replace(first, settings=self.settings, batches=batches, score=None, writes_files=False, resume=False)
+        self.job = replace(
+            first, settings=self.settings, batches=batches, memory=None, score=None, writes_files=False, resume=False
+        )
         put_weights(self.job.network, initial)
         for state in self.optimizer.state.values():
             for tensor in state.values():
