@@ -45,6 +45,7 @@ def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> 
     assert f"trained from scratch (randomly initialized) with the preset `{preset}`" in card
     assert ("likely label errors" in card) == (task in ("classify", "pair", "tag"))
     assert ("greedy decoding" in card) == (task == "translate")
+    assert ('f1 is that of the label "yes".' in card) == (task == "pair")
 
 
 @pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])

@@ -198,3 +198,9 @@ def test_several_labels_are_learned(small, tmp_path):
     task, result = small.learned(records, "classify", tmp_path, size=60, steps=40, lr=1e-2)
     assert task.kind == "multi"
     assert result.value >= 0.95
+
+
+def test_the_note_on_scores_names_the_label_of_f1() -> None:
+    assert Classify(names=("bad", "good")).score_note == 'f1 is that of the label "good".'
+    assert Classify(names=("a", "b", "c")).score_note == Classify(kind="number").score_note == ""
+    assert Classify(kind="multi", names=("a", "b")).score_note == ""

@@ -211,8 +211,8 @@ def _scores(facts: RunFacts) -> list[str]:
         lines.append(f"| {name} | {score['value']:.4f} | {score['low']:.4f} to {score['high']:.4f} |")
     for name, signature in run.get("signatures", {}).items():
         lines.append(f"\n{name}: `{signature}`")
-    if facts.task.score_note:
-        lines.append(f"\n{facts.task.score_note}")
+    if note := facts.tuned_task.score_note:
+        lines.append(f"\n{note}")
     if "refit" in run:
         first = f"the same training on the other {run['data']['train_rows']:,} rows"
         lines.append(f"\nThese are the scores of {first}; the model here was then trained on all {_rows(run):,}.")

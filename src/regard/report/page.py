@@ -117,8 +117,8 @@ def _scores(facts: RunFacts) -> str:
         f'<p class="faint small">{escaped(name)}: <code>{escaped(text)}</code></p>'
         for name, text in run.get("signatures", {}).items()
     )
-    if facts.task.score_note:
-        content += f'<p class="faint small">{escaped(facts.task.score_note)}</p>'
+    if note := facts.tuned_task.score_note:
+        content += f'<p class="faint small">{escaped(note)}</p>'
     baseline = facts.baseline
     if baseline is not None:
         name, share = baseline

@@ -193,6 +193,10 @@ class Classify(Task):
         return self.kind
 
     @property
+    def score_note(self) -> str:
+        return f'f1 is that of the label "{self.names[-1]}".' if self.kind == "single" and len(self.names) == 2 else ""
+
+    @property
     def heads(self) -> dict[str, int]:
         return {"sequence": 1 if self.kind == "number" else len(self.names)}
 

@@ -154,7 +154,6 @@ class Task(ABC):
     uses_context: ClassVar[bool] = False  # whether it reads the sentences around a sentence (setting `context`)
     masks_words: ClassVar[bool] = False  # whether it can be trained with masked words (setting `explainable`)
     network_kind: ClassVar[str | None] = None  # the kind of network it needs; None for any
-    score_note: ClassVar[str] = ""  # how the scores of a training were computed, if readers must know
     chunk_size: ClassVar[int] = 2048  # records in memory at once during inference
     max_dev_rows: ClassVar[int | None] = None  # validation rows scored during training; all if None
 
@@ -192,6 +191,11 @@ class Task(ABC):
         `has_settings` says whether the folder has settings of the task.
         """
         return None
+
+    @property
+    def score_note(self) -> str:
+        """How scores were computed, if readers must know."""
+        return ""
 
     @property
     def label_style(self) -> str | None:
