@@ -8,11 +8,11 @@
 `--make` writes the sets into a folder of small files, for machines that lack the original data. A job is a JSON object
 per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}. `per_class` instead of
 `rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32, "lr": 1e-4} changes how a
-network learns similarity before text pairs, "contrastive": {"steps": 50, "texts": 32, "lr": 5e-5} how it begins with
-few labels; "setfit": true trains SetFit instead (pip install setfit). Every set has a fixed order: the first 1,000 rows
-(at most a quarter) are the test rows, training rows are drawn from the rest. With "test_rows": 2000 every draw has
-other test rows, as many as that (at most a quarter), which says more about small differences. No official test split is
-used. Start the CUDA MPS server if many workers share a GPU.
+network learns similarity before text pairs, "contrastive": {"steps": 50, "texts": 32, "lr": 5e-5, "repeats": 1} how it
+begins with few labels; "setfit": true trains SetFit instead (pip install setfit). Every set has a fixed order: the
+first 1,000 rows (at most a quarter) are the test rows, training rows are drawn from the rest. With "test_rows": 2000
+every draw has other test rows, as many as that (at most a quarter), which says more about small differences. No
+official test split is used. Start the CUDA MPS server if many workers share a GPU.
 """
 
 from __future__ import annotations
