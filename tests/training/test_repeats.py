@@ -90,6 +90,7 @@ def test_a_stopped_run_goes_on(encoder: Path, tmp_path: Path, digest: Digest, nu
     [
         ({"preset": "tiny-bert", "start": None}, r"repeats=2 was given, but networks from scratch end too far"),
         ({"lora": 4}, r"repeats=2 was given, but weights of LoRA are not averaged"),
+        ({"head_init": "contrastive", "epochs": None}, r"repeats=2 .* set without training steps.*Give epochs"),
     ],
 )
 def test_weights_without_a_useful_mean_are_refused(

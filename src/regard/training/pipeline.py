@@ -92,6 +92,7 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         pretrained=inputs.model.pretrained,
         recipe=inputs.recipe,
     )
+    check_unused(inputs)
     check_repeats(inputs, context.world.ranks)
     prepare_network(network, settings)
     progress = context.progress
@@ -147,6 +148,17 @@ class LatestScore:
 def is_repeated(job: TrainingJob) -> bool:
     """Whether the training is repeated from the same initial weights, which a resumed run needs again then."""
     return (job.settings.repeats or 1) > 1 and job.steps > 0
+
+
+def check_unused(inputs: TrainingInputs) -> None:
+    """Raise InputError if a setting was given that would change nothing."""
+    settings = inputs.settings
+    if settings.rdrop_start and not settings.rdrop:
+        words = f"{setting('rdrop_start', settings.rdrop_start)} was given, but this training does not use R-Drop"
+        raise InputError(f"{words}. Give {setting('rdrop', 1)} too, or leave it out.")
+    if (settings.repeats or 1) > 1 and inputs.fitted:
+        words = f"{setting('repeats', settings.repeats)} was given, but the weights are set without training steps"
+        raise InputError(f"{words}, so there is nothing to repeat. Give {setting('epochs')}, or leave it out.")
 
 
 def check_repeats(inputs: TrainingInputs, ranks: int) -> None:

@@ -97,7 +97,7 @@ NOT_NEEDED = {
     "auto_find_batch_size": "a step that does not fit in memory is split into smaller micro-batches",
     "eval_accumulation_steps": "evaluation memory does not grow with the number of rows",
     "remove_unused_columns": "unused columns are not read",
-    "full_determinism": "the same seed gives the same weights on the same hardware",
+    "full_determinism": "the same seed gives the same weights on the same hardware; on a GPU use compile=no too",
     "push_to_hub": "nothing is uploaded; the folder can be uploaded as it is",
     "disable_tqdm": "a progress bar is shown only in a terminal",
 }

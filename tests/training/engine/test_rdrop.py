@@ -25,9 +25,9 @@ from regard.training.settings import Settings
 
 def stepper(dropout: float, rdrop: float) -> Stepper:
     network = new_network(dropout)
-    return Stepper(
-        network, TASK, build_optimizer(network, fill_from_recipe(Settings()), lr=0.01), clip=0.0, rdrop=rdrop
-    )
+    made = Stepper(network, TASK, build_optimizer(network, fill_from_recipe(Settings()), lr=0.01), clip=0.0)
+    made.set_rdrop(rdrop)
+    return made
 
 
 def test_symmetric_kl_by_hand() -> None:
@@ -142,6 +142,11 @@ def test_rdrop_may_begin_within_a_training() -> None:
     torch.testing.assert_close(made.numbers[[0, 2]], plain.numbers[[0, 2]], rtol=1e-4, atol=1e-5)
 
 
+def test_a_start_without_rdrop_is_refused(small: Train, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"rdrop_start=0.5 was given, but this training does not use R-Drop.*rdrop=1"):
+        small(tmp_path / "run", steps=2, rdrop_start=0.5)
+
+
 def test_ranks_with_rdrop(torchrun: Any, tmp_path: Path) -> None:
     torchrun(tmp_path / "run", steps=2, dev_fraction=0.0, rdrop=1.0)
     assert (tmp_path / "run/model.safetensors").exists()
@@ -155,9 +160,8 @@ def test_recorded_steps_are_the_plain_ones() -> None:
     for record in (False, True):
         network = new_network(0.0).to(device)
         optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=0.01)
-        made = Stepper(
-            network, TASK, optimizer, clip=0.0, dtype=torch.bfloat16, compile=record, record=record, rdrop=1.0
-        )
+        made = Stepper(network, TASK, optimizer, clip=0.0, dtype=torch.bfloat16, compile=record, record=record)
+        made.set_rdrop(1.0)
         for seed in range(3):
             inputs = batch([9, 5, 3], seed).fixed(tokens=64, sequences=16, max_length=16).twice()
             made.part(inputs if record else inputs.to(device))

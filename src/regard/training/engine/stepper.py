@@ -59,13 +59,12 @@ class Stepper:
         wrapped: nn.Module | None = None,
         ranks: int = 1,
         gather: Callable[[Tensor], None] | None = None,
-        rdrop: float = 0.0,
         distillation: Distillation | None = None,
     ) -> None:
         self.network, self.task, self.optimizer = network, task, optimizer
         self.run = wrapped if wrapped is not None else network
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
-        self.rdrop = rdrop  # if above 0, every part has its sequences twice
+        self.rdrop = 0.0  # if above 0, every part has its sequences twice
         self.distillation = distillation
         watches = distillation is not None and distillation.network is not None
         self.matcher = LayerMatcher(network, distillation) if watches and distillation is not None else None
