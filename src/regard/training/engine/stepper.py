@@ -261,11 +261,17 @@ def _whole(norm: Tensor) -> Tensor:
 
 
 class _Recording:
-    """A call recorded for inputs of one shape."""
+    """A call recorded for inputs of one shape. The random numbers of its trial run are drawn again in the first replay.
+
+    A step then has the same random numbers whether it is the first one to be recorded or replayed.
+    """
 
     def __init__(self, call: Callable[[Inputs], None], packed: PackedInputs, forget: Callable[[], None]) -> None:
         self.buffer = packed.buffer
+        generator = torch.cuda.default_generators[self.buffer.device.index or 0]
+        state = generator.get_state()
         self.graph = CudaGraph(lambda: call(packed.inputs), runs=WARM, restore=forget)
+        generator.set_state(state)
         forget()
 
     def replay(self, packed: PackedInputs) -> None:
