@@ -7,11 +7,12 @@
 
 `--make` writes the sets into a folder of small files, for machines that lack the original data. A job is a JSON object
 per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}. `per_class` instead of
-`rows` draws that many rows of each class; "similarity": {"pairs": 16000, "per_step": 32, "lr": 1e-4} changes how a
-network learns similarity before text pairs, "contrastive": {"steps": 50, "texts": 32, "lr": 5e-5, "repeats": 1} how it
-begins with few labels; "setfit": true trains SetFit instead (pip install setfit). Every set has a fixed order: the
-first 1,000 rows (at most a quarter) are the test rows, training rows are drawn from the rest. With "test_rows": 2000
-every draw has other test rows, as many as that (at most a quarter), which says more about small differences. No
+`rows` draws that many rows of each class, and `rows` of conll are documents ("documents": false hides where they
+begin); "similarity": {"pairs": 16000, "per_step": 32, "lr": 1e-4} changes how a network learns similarity before text
+pairs, "contrastive": {"steps": 50, "texts": 32, "lr": 5e-5, "repeats": 1} how it begins with few labels; "setfit": true
+trains SetFit instead (pip install setfit). Every set has a fixed order: the first 1,000 rows (at most a quarter) are
+the test rows, training rows are drawn from the rest. With "test_rows": 2000 every draw has other test rows, as many as
+that (at most a quarter), which says more about small differences; sst2-all has other whole sentences in every draw. No
 official test split is used. Start the CUDA MPS server if many workers share a GPU.
 """
 
@@ -37,8 +38,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import numpy as np
+
 import regard
-from regard.training.defaults import ContrastiveTraining, SimilarityTraining
+from regard.training.defaults.recipes import ContrastiveTraining, SimilarityTraining
 from regard.training.head_init import initializer
 
 Rows = list[dict[str, Any]]
@@ -108,6 +111,8 @@ def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
     """Train on the rows of a job and score its test rows."""
     train, test = split(rows_of(job["set"], data), job)
     try:
+        if job["set"] == "conll":
+            return run_tags(job, train, test, start)
         return run_setfit(job, train, test) if job.get("setfit") else run_regard(job, train, test, start)
     except Exception:  # of any kind: the other jobs go on
         return {"error": traceback.format_exc()[-600:]}
@@ -120,6 +125,20 @@ def run_regard(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict
         seconds = time.monotonic() - began
         scores = regard.evaluate(Path(folder, "run"), test).scores
     return {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
+
+
+def run_tags(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict[str, Any]:
+    """As `run_regard`, for documents: the validation rows are the test rows, which choose nothing but the last step."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "set").mkdir()
+        for name, rows in (("train", train), ("valid", test)):
+            text = "".join(row["document"] for row in rows)
+            text = text if job.get("documents", True) else re.sub(r"-DOCSTART-.*\n\n", "", text)
+            Path(folder, "set", f"{name}.txt").write_text(text, encoding="utf-8")
+        began = time.monotonic()
+        settings = {"start": start, "seed": job["draw"], **job.get("settings", {})}
+        scores = regard.train(Path(folder, "set"), out=Path(folder, "run"), **settings).scores
+    return {"scores": {"f1": round(scores["f1"].value, 5)}, "seconds": round(time.monotonic() - began, 1)}
 
 
 @contextmanager
@@ -161,6 +180,8 @@ def run_setfit(job: dict[str, Any], train: Rows, test: Rows) -> dict[str, Any]:
 
 def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
     """Training rows, drawn by the job's draw, and test rows: the same for all jobs of a set, or those of the draw."""
+    if job["set"] == "sst2-all":
+        return whole_sentences(rows, job["draw"])
     if "test_rows" in job:
         rows = random.Random(100 + job["draw"]).sample(rows, len(rows))
     count = min(job.get("test_rows", TEST_ROWS), len(rows) // 4)
@@ -173,6 +194,25 @@ def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
         by_class[row["label"]].append(row)
     drawn = [row for label in sorted(by_class) for row in rng.sample(by_class[label], job["per_class"])]
     return drawn, test
+
+
+def whole_sentences(rows: Rows, draw: int, count: int = 1800) -> tuple[Rows, Rows]:
+    """SST-2 has phrases of sentences: the test rows are whole sentences, none of whose phrases is a training row.
+
+    A sentence is a phrase of at least eight words that is part of no longer one. Single words stay.
+    """
+    found: list[str] = []
+    joined = ""
+    for text in sorted({row["text"].strip() for row in rows}, key=lambda text: (-len(text), text)):
+        if len(text.split()) >= 8 and f" {text} " not in joined:
+            found.append(text)
+            joined += f" {text} |"
+    chosen = set(np.random.default_rng(draw).choice(found, count, replace=False).tolist())
+    whole = "|".join(f" {text} " for text in sorted(chosen))
+    test = {row["text"]: row for row in rows if row["text"].strip() in chosen}
+    texts = {row["text"] for row in rows if len(row["text"].split()) > 1}
+    parts = {text for text in texts if f" {text.strip()} " in whole}
+    return [row for row in rows if row["text"] not in parts], list(test.values())
 
 
 def table(results: list[dict[str, Any]]) -> str:
@@ -286,6 +326,21 @@ def sentences(data: Path) -> Rows:
     return shuffled(long, 20_000)
 
 
+def phrases(data: Path) -> Rows:
+    rows = tsv(data / "sst2/train.tsv.gz")
+    return [{"text": row[0], "label": f"is {row[1]}"} for row in rows]
+
+
+def documents(data: Path) -> Rows:
+    """Documents of CoNLL-2003 with their tags, of its training and its validation set."""
+    rows: Rows = []
+    for name in ("train", "valid"):
+        with gzip.open(data / f"conll2003/{name}.txt.gz", "rt", encoding="utf-8") as file:
+            parts = file.read().split("-DOCSTART-")[1:]
+        rows += [{"document": "-DOCSTART-" + part.rstrip("\n") + "\n\n"} for part in parts]
+    return rows
+
+
 def grammar(data: Path) -> Rows:
     rows = tsv(data / "glue/CoLA/train.tsv.gz", header=False)
     return shuffled({"text": row[3], "label": f"is {row[1]}"} for row in rows)
@@ -353,6 +408,8 @@ SETS: dict[str, Callable[[Path], Rows]] = {
     "topics-77": lambda data: questions(data, topics=77, per_topic=150),
     "agnews": news,
     "sst2": sentences,
+    "sst2-all": phrases,
+    "conll": documents,
     "imdb": reviews,
     "imdb-150": short_reviews,
     "novels": novels,

@@ -27,7 +27,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.device import pick_device
 from regard.tasks import task_class
 from regard.text.learn import train_tokenizer, train_tokenizer_from_texts
-from regard.training.defaults import DataSize, resolve_settings
+from regard.training.defaults.recipes import DataSize, resolve_settings
 from regard.training.engine.loop import fit
 from regard.training.load_data import LabeledData, texts_of
 from regard.training.pipeline import with_validation

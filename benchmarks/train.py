@@ -48,7 +48,7 @@ from regard.tasks.language.masked import Masked
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
-from regard.training.defaults import fill_from_recipe
+from regard.training.defaults.recipes import fill_from_recipe
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.stepper import Stepper

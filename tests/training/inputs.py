@@ -11,7 +11,7 @@ from regard.checkpoint.reading import preprocessing_of
 from regard.data.records import ClassifyRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.recipe import Recipe
-from regard.training.defaults import DataSize
+from regard.training.defaults.recipes import DataSize
 from regard.training.engine.distributed import World
 from regard.training.initial_model import initial_model
 from regard.training.load_data import LabeledData

@@ -22,7 +22,7 @@ from regard.config import ModelConfig
 from regard.data.records import PairRecord
 from regard.errors import InputError
 from regard.training import pipeline
-from regard.training.defaults import default_refit
+from regard.training.defaults.recipes import default_refit
 from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init import initializer, similarity
 from regard.training.job import TrainingJob
@@ -154,7 +154,7 @@ def test_a_signal_while_training_again_says_what_is_saved(train: Callable[..., A
 
 
 def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.defaults.REFIT_ROWS", 39)
+    monkeypatch.setattr("regard.training.defaults.recipes.REFIT_ROWS", 39)
     events: list[TrainingEvent] = []
     train("many", progress=events.append)
     assert notes(events) == [FEW_ROWS]

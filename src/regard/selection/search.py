@@ -325,7 +325,7 @@ class _Search:
         shorten: raise OverBudget instead if this is false.
         """
         started = clock.monotonic()
-        guard = BudgetGuard(seconds, training)
+        guard = BudgetGuard(seconds, training, options)
         try:
             return train(data, out=out, overwrite=overwrite, progress=guard, **self.model, **options), None
         except SlowStart as slow:

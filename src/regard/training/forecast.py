@@ -23,15 +23,17 @@ from regard.errors import RegardError, pluralize
 from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
-from regard.training.defaults import (
+from regard.training.defaults.recipes import (
     DataSize,
     SimilarityTraining,
     classifier_recipe,
     contrastive_training,
     default_head_init,
     default_refit,
+    pair_repeats,
     probe_recipe,
     resolve_settings,
+    short_text_recipe,
     similarity_recipe,
     similarity_training,
 )
@@ -44,6 +46,7 @@ VOCABULARY = 500  # vocabulary size of the measured layer
 WEIGHTS = 1 << 20  # number of weights of the measured optimizer step
 FORWARD_FRACTION = 1 / 3  # work of a forward pass as a fraction of a training step
 GPU_START_SECONDS = 8  # until the first step on a GPU; steps are compiled only where that saves time
+TIMES = {2: ", twice", 3: ", three times"}  # how often a network is trained, in words
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def estimate_training(
     size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
 
     head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
-    settings = _chosen(task, size, checkpoint, head_init, pretrained=pretrained, gpu=speed.gpu)
+    settings = _chosen(task, size, checkpoint, head_init, classes, pretrained=pretrained, gpu=speed.gpu)
     batch = settings.batch_tokens or CPU_TOKENS
     probe = head_init in ("probe", "contrastive")
     single_texts = pretrained and task != "text" and task_class(task).probe == "default"
@@ -140,10 +143,11 @@ def _work(size: DataSize, settings: Settings, batch: int, before: SimilarityTrai
     times: 2 if a second network is trained, on the validation rows too.
     """
     epochs = settings.epochs or 1.0
+    times *= settings.repeats or 1
     passes = 2.0 - (settings.rdrop_start or 0.0) if settings.rdrop else 1.0
     steps = max(math.ceil(epochs * size.sequences * size.mean / batch), 1)
     texts = size.sequences * epochs * (times * passes + default_dev_fraction(size.sequences) * FORWARD_FRACTION)
-    words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens{', twice' if times == 2 else ''}"
+    words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens{TIMES.get(times, '')}"
     updates = times * steps
     if before is None:
         return _Work(texts, updates, epochs, steps, words)
@@ -161,7 +165,7 @@ def _contrastive_work(size: DataSize, classes: int, times: int, *, gpu: bool) ->
 
 
 def _chosen(
-    task: str, size: DataSize, checkpoint: Checkpoint, head_init: str, *, pretrained: bool, gpu: bool
+    task: str, size: DataSize, checkpoint: Checkpoint, head_init: str, classes: int, *, pretrained: bool, gpu: bool
 ) -> Settings:
     """The settings of a training on such data; one pass over plain text."""
     config = checkpoint.config
@@ -171,9 +175,12 @@ def _chosen(
     if head_init == "probe":
         recipe = probe_recipe(config, size.sequences)
     if head_init == "similarity":
-        recipe = similarity_recipe(config, size.sequences)
+        repeats = pair_repeats(config, size.sequences)
+        recipe = similarity_recipe(config, size.sequences, repeats=repeats, gpu=gpu)
     if task == "classify" and pretrained and head_init == "random":
         recipe = classifier_recipe(config, size.sequences, mean_length=size.mean, gpu=gpu) or recipe
+    if task == "classify" and pretrained and head_init == "random" and classes == 2:
+        recipe = short_text_recipe(config, size.sequences, mean_length=size.mean) or recipe
     return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)
 
 

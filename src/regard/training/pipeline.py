@@ -20,7 +20,7 @@ from regard.errors import InputError, pluralize, setting
 from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
-from regard.training.defaults import resolve_settings, without_steps
+from regard.training.defaults.recipes import resolve_settings, without_steps
 from regard.training.engine.distributed import leave_process_group
 from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import Stopped, fit
@@ -56,8 +56,9 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             inputs.validation.check(job)
         refit = inputs.refit is not None
         lines = [*inputs.describe(job), *([REFIT_LINE] if refit else [])]
-        trainings = (job.settings.repeats or 1) * (2 if refit else 1)
-        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "trainings": trainings}
+        repeats = job.settings.repeats or 1
+        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": repeats}
+        values |= {"trainings": 2 * repeats if refit else repeats}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
         resumed = context.resume and has_state(context.folder) and not is_repeated(job)

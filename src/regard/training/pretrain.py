@@ -25,7 +25,7 @@ from regard.tasks.language.masked import Masked
 from regard.tasks.recipe import Recipe, pretraining_recipe
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
-from regard.training.defaults import DataSize
+from regard.training.defaults.recipes import DataSize
 from regard.training.engine.schedule import warmup_steps
 from regard.training.from_scratch.ngram_language import (
     ORDERS,

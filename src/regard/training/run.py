@@ -14,7 +14,7 @@ from regard.metrics.calibration import Calibration
 from regard.tasks.inference import ScoreResult
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Answer, RowOutputs, Task
-from regard.training.defaults import DataSize
+from regard.training.defaults.recipes import DataSize
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.distributed import World, join_process_group
 from regard.training.initial_model import InitialModel

@@ -13,7 +13,6 @@ import torch
 from regard.baselines import BASELINES, Baseline
 from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
-from regard.config import ModelConfig
 from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.examples import Examples
 from regard.data.batching.masked_words import MaskedWordsSource
@@ -24,30 +23,24 @@ from regard.device import pick_device
 from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
-from regard.tasks.classify import Classify
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
-from regard.training.defaults import (
+from regard.training.defaults.choose import NewTraining, with_recipe
+from regard.training.defaults.explain import SettingReason, explain_settings
+from regard.training.defaults.recipes import (
+    MODEL_SETTINGS,
     DataSize,
     chosen_settings,
-    classifier_recipe,
     default_refit,
     fill_from_recipe,
-    fine_tuning_dropout,
-    pair_recipe,
-    probe_recipe,
     resolve_settings,
-    similarity_recipe,
-    static_recipe,
-    tag_recipe,
     without_steps,
 )
 from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
-from regard.training.explain import SettingReason, explain_settings
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
 from regard.training.head_init.initializer import (
@@ -58,7 +51,7 @@ from regard.training.head_init.initializer import (
     weight_initializer,
 )
 from regard.training.head_init.mean_weights import MeanWeights
-from regard.training.initial_model import InitialModel, check_preset, initial_model, set_dropout
+from regard.training.initial_model import InitialModel, check_preset, initial_model
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.output.metrics_log import OnTrainingEvent
@@ -137,6 +130,7 @@ def train(
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
         first_seed = user_settings.seed if initial_seed is None else initial_seed
         build = partial(build, report=progress_reporter(context), distillation=distillation, initial_seed=first_seed)
+        build = partial(build, ranks=context.world.ranks)
         inputs = _with_refit(build(records), records, build, mean, device=device, ranks=context.world.ranks)
         return run_pipeline(context, inputs, TrainResult)
 
@@ -157,7 +151,9 @@ def _with_refit(
 
     def all_rows() -> TrainingInputs:
         whole = replace(records, train=[*records.train, *records.dev], dev=[])
-        return replace(build(whole), recipe=inputs.recipe)
+        second = build(whole)
+        same = {name: getattr(inputs.settings, name) for name in MODEL_SETTINGS}
+        return replace(second, recipe=inputs.recipe, settings=replace(second.settings, **same))
 
     if mean is not None:
         return mean.in_place_of_training(inputs, all_rows)
@@ -240,23 +236,23 @@ def _training_inputs(
     report: Report = lambda what, done, total: None,
     distillation: Distillation | None = None,
     initial_seed: int,
+    ranks: int = 1,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     baseline, recipe = _baseline_and_recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
-    settings = fill_from_recipe(user_settings, recipe, rdrop=False)
+    settings = fill_from_recipe(user_settings, recipe, model_known=False)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
         task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
     )
-    preprocessing = preprocessing_of(
-        model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
-    )
+    cuts: dict[str, Any] = {"window": settings.window, "overlap": settings.overlap}
+    preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, **cuts)
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
-    rows = len(data.train)
+    rows, distilled = len(data.train), distillation is not None
     size = DataSize.of(examples.lengths, rows=rows if joined else None)
-    settings = _with_dropout(settings, task, model, baseline, size, rows=rows, distilled=distillation is not None)
-    recipe = _recipe(task, model, baseline, settings, size, rows, joined, distillation) or recipe
+    training = NewTraining(task, model, baseline, size, rows, joined=joined, distilled=distilled, ranks=ranks)
+    settings, recipe = with_recipe(settings, recipe, training)
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
@@ -265,7 +261,7 @@ def _training_inputs(
         size=size,
         data=data,
         rows=rows,
-        settings=fill_from_recipe(settings, recipe),
+        settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
         describe=lambda job: start_lines(data, user_settings, job, name, model),
@@ -321,41 +317,6 @@ def _model_and_settings(
     return _initial_model(task, data, settings, seed, start=start, preset=None, tokenizer=tokenizer), settings
 
 
-def _recipe(
-    task: Task,
-    model: InitialModel,
-    baseline: Baseline | None,
-    settings: Settings,
-    size: DataSize,
-    rows: int,
-    joined: bool,
-    distillation: Distillation | None,
-) -> Recipe | None:
-    """The recipe of a baseline, of a linear probe that is trained further, of pairs, tags and texts; None for others.
-
-    Those for tags and texts are used if all weights are trained, without a teacher, and the user leaves open what they
-    change most: how the learning rate differs by layer, and R-Drop.
-    """
-    config = model.checkpoint.config
-    plain = distillation is None and not settings.lora.rank and settings.layerwise_lr_decay is None
-    if baseline is not None and not baseline.fitted:
-        return static_recipe(rows)
-    if model.probe:
-        return probe_recipe(config, rows)
-    if model.head_init == "similarity":
-        return similarity_recipe(config, rows)
-    if baseline is not None or (model.pretrained and task.probe == "request"):
-        return pair_recipe(rows)
-    if not plain or not model.pretrained:
-        return None
-    if task.name == "tag" and isinstance(config, ModelConfig):
-        return tag_recipe(config, rows, joined=joined)
-    single_texts = isinstance(task, Classify) and task.kind == "single" and model.head_init == "random"
-    if not single_texts or settings.rdrop is not None or settings.dropout == 0:
-        return None
-    return classifier_recipe(config, rows, mean_length=size.mean, gpu=pick_device(settings.device).type == "cuda")
-
-
 def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
     """Whether the network is ready before the first training step.
 
@@ -364,29 +325,6 @@ def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Se
     if baseline is not None:
         return baseline.fitted
     return model.head_init == "contrastive" and user_settings.epochs is None and user_settings.steps is None
-
-
-def _with_dropout(
-    settings: Settings,
-    task: Task,
-    model: InitialModel,
-    baseline: Baseline | None,
-    size: DataSize,
-    *,
-    rows: int,
-    distilled: bool,
-) -> Settings:
-    """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
-    pairs = task.probe == "request"
-    two_classes = isinstance(task, Classify) and task.kind == "single" and len(task.names) == 2
-    single_texts = two_classes and model.head_init == "random" and not distilled
-    fine_tuned = baseline is None and model.pretrained and (pairs or single_texts) and not settings.rdrop
-    if settings.dropout is not None or not fine_tuned:
-        return settings
-    dropout = fine_tuning_dropout(model.checkpoint.config, rows, mean_length=None if pairs else size.mean)
-    if dropout is not None:
-        set_dropout(model.checkpoint.network, dropout)
-    return replace(settings, dropout=dropout)
 
 
 def _should_refit(inputs: TrainingInputs, data: LabeledData, *, device: torch.device, ranks: int) -> bool:

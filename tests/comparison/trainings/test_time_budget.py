@@ -68,11 +68,26 @@ def test_a_training_that_takes_too_long_twice_is_ended(monkeypatch: pytest.Monke
     clock = iter([0.0, 1.0, 11.0])
     monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
     guard = BudgetGuard(50.0, None)
-    guard(TrainingEvent("begin", 0, 50, {"trainings": 2}))
+    guard(TrainingEvent("begin", 0, 50, {"trainings": 2, "repeats": 1}))
     guard(TrainingEvent("log", 10, 50))
     with pytest.raises(OverBudget) as over:
         guard(TrainingEvent("log", 20, 50))
     assert (over.value.steps, over.value.expected) == (32, 81.0)
+
+
+@pytest.mark.parametrize(("repeats", "fitting", "planned"), [(None, 54, 150), (3, 24, 50)])
+def test_a_shorter_training_is_repeated_only_on_request(
+    monkeypatch: pytest.MonkeyPatch, repeats: int | None, fitting: int, planned: int
+) -> None:
+    """By default, a training with fewer steps uses all of the time for one training."""
+    clock = iter([0.0, 1.0, 11.0])
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
+    guard = BudgetGuard(50.0, None, {"repeats": repeats})
+    guard(TrainingEvent("begin", 0, 50, {"trainings": 3, "repeats": 3}))
+    guard(TrainingEvent("log", 10, 50))
+    with pytest.raises(OverBudget) as over:
+        guard(TrainingEvent("log", 20, 50))
+    assert (over.value.steps, over.value.planned, over.value.expected) == (fitting, planned, 121.0)
 
 
 def test_a_shortened_training_is_resumed_with_as_many_steps(

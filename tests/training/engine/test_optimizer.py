@@ -11,7 +11,7 @@ from regard.checkpoint.source import from_preset
 from regard.errors import InputError
 from regard.model.network import Network
 from regard.model.transformer import Transformer
-from regard.training.defaults import fill_from_recipe
+from regard.training.defaults.recipes import fill_from_recipe
 from regard.training.engine.optimizer import (
     allocate_state,
     build_optimizer,

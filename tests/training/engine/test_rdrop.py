@@ -16,7 +16,7 @@ from regard.data.batching.examples import Inputs
 from regard.errors import InputError
 from regard.model.transformer import Output
 from regard.tasks.classify import Classify
-from regard.training.defaults import fill_from_recipe
+from regard.training.defaults.recipes import fill_from_recipe
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.rdrop import check_rdrop, rdrop_loss, symmetric_kl
 from regard.training.engine.stepper import Stepper

@@ -18,7 +18,7 @@ from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 from regard.tasks.classify import Classify
-from regard.training.defaults import fill_from_recipe
+from regard.training.defaults.recipes import fill_from_recipe
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout

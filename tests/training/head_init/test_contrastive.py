@@ -12,7 +12,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.defaults import ContrastiveTraining
+from regard.training.defaults.recipes import ContrastiveTraining
 from regard.training.head_init.contrastive import pair_loss, sample_batch, train_contrastive
 from regard.training.head_init.linear_probe import pooled_vectors
 

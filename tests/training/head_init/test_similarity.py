@@ -24,7 +24,7 @@ from regard.errors import InputError
 from regard.tasks.classify import LabelAnswer
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
-from regard.training.defaults import SimilarityTraining
+from regard.training.defaults.recipes import SimilarityTraining
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.head_init import similarity

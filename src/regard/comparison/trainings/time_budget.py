@@ -78,12 +78,17 @@ class BudgetGuard:
     """Receives the events of a training, and ends it early on if it would take too long.
 
     If it is repeated, or another network is trained on all rows afterwards, that time counts too; these are not ended.
+    A training that ends early begins again with a number of steps, and is then repeated only if `settings` say so.
     """
 
-    def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
+    def __init__(
+        self, seconds: float, forward: OnTrainingEvent | None, settings: Mapping[str, Any] | None = None
+    ) -> None:
         self.seconds, self.forward = seconds, forward
         self.first: tuple[str, int, float] | None = None  # kind, step and time of the first event of its kind
         self.trainings, self.is_second = 1, False
+        self.default_repeats = 1
+        self.may_repeat = (settings or {}).get("repeats") is None
         self.started = time.monotonic()
 
     def __call__(self, event: TrainingEvent) -> None:
@@ -91,6 +96,7 @@ class BudgetGuard:
             self.forward(event)
         if event.kind == "begin":
             self.trainings = event.values.get("trainings", 1)
+            self.default_repeats = event.values.get("repeats", 1) if self.may_repeat else 1
         again = event.values.get("refit") or event.values.get("repeat")
         self.is_second = self.is_second or (event.kind == "note" and bool(again))
         what = event.values.get("what") if event.kind == "fit" else None
@@ -113,8 +119,8 @@ class BudgetGuard:
         if what is not None and expected > START * self.seconds:
             raise SlowStart(what)
         if what is None and expected > TOLERANCE * self.seconds:
-            fitting = int((SAFETY * self.seconds - (at - self.started)) / per_step) + step
-            raise OverBudget(max(1, fitting), event.steps, expected)
+            fitting = int((SAFETY * self.seconds - (at - self.started)) * self.default_repeats / per_step) + step
+            raise OverBudget(max(1, fitting), event.steps * self.default_repeats, expected)
 
 
 def train_within(
@@ -141,7 +147,7 @@ def train_within(
     while True:
         left = max(deadline - time.monotonic(), 1.0)
         try:
-            return train_to_folder(options, BudgetGuard(left, training), again=again)
+            return train_to_folder(options, BudgetGuard(left, training, options), again=again)
         except SlowStart as slow:
             shortened = ShortenedTraining(None, None, seconds, without=slow.what)
         except OverBudget as over:

@@ -21,7 +21,7 @@ from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import network_runner
 from regard.text.flat_tokens import Ints
-from regard.training.defaults import ContrastiveTraining
+from regard.training.defaults.recipes import ContrastiveTraining
 from regard.training.engine.loop import seed_step
 from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor

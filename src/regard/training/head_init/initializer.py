@@ -18,7 +18,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
-from regard.training.defaults import (
+from regard.training.defaults.recipes import (
     ContrastiveTraining,
     SimilarityTraining,
     contrastive_training,

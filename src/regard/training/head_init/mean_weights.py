@@ -57,7 +57,8 @@ class MeanWeights:
 
 
 def _with_mean(inputs: TrainingInputs, folders: Sequence[Path]) -> TrainingInputs:
-    return replace(inputs, initialize=partial(set_mean_weights, folders=folders), fitted=True)
+    settings = replace(inputs.settings, repeats=1)  # the trainings themselves may have been repeated
+    return replace(inputs, settings=settings, initialize=partial(set_mean_weights, folders=folders), fitted=True)
 
 
 def set_mean_weights(job: TrainingJob, folders: Sequence[Path]) -> None:

@@ -10,7 +10,7 @@ from regard.errors import InputError, setting
 from regard.model.mean_layer import append_mean_layer, can_average, has_plain_pooler, set_identity_pooler
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
-from regard.training.defaults import default_head_init
+from regard.training.defaults.recipes import default_head_init
 
 HEADS = {
     "masked": "masked-token head",

@@ -31,7 +31,7 @@ from regard.model.linear import Linear
 from regard.model.network import Network
 from regard.tasks.pair import Pair
 from regard.text.flat_tokens import Ints
-from regard.training.defaults import LORA, SimilarityTraining
+from regard.training.defaults.recipes import LORA, SimilarityTraining
 from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init.sentence_encoder import SentenceEncoder, Vectors
 from regard.training.job import TrainingJob

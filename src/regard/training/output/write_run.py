@@ -24,7 +24,7 @@ from regard.report.facts import RunFacts
 from regard.report.model_card import model_card
 from regard.report.page import report_page
 from regard.report.row_facts import row_facts
-from regard.training.defaults import without_steps
+from regard.training.defaults.recipes import without_steps
 from regard.training.load_data import LabeledData
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import read_metrics

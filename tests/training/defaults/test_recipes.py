@@ -11,7 +11,7 @@ from regard.checkpoint.source import from_preset
 from regard.config import ModelConfig
 from regard.tasks import TASKS
 from regard.tasks.recipe import Recipe, pretraining_recipe
-from regard.training.defaults import (
+from regard.training.defaults.recipes import (
     PLAIN,
     DataSize,
     chosen_settings,
@@ -21,8 +21,10 @@ from regard.training.defaults import (
     fill_from_recipe,
     fine_tuning_dropout,
     pair_recipe,
+    pair_repeats,
     probe_recipe,
     resolve_settings,
+    short_text_recipe,
     similarity_recipe,
     similarity_training,
     tag_recipe,
@@ -31,6 +33,7 @@ from regard.training.engine.schedule import warmup_steps
 from regard.training.settings import Settings
 
 MULTI30K = DataSize(29_000, 16.0, 60)
+WAYS = ((1, False), (3, False), (3, True))  # how often a network is trained, and whether on a GPU
 
 
 def chosen(name: str, size: DataSize = MULTI30K, *, gpu: bool = False, **overrides: Any) -> Settings:
@@ -221,6 +224,54 @@ def test_pairs_are_read_less_often_after_similarity() -> None:
     assert recipes[-1] == pair_recipe(8_001)
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "repeats"),
+    [("mini", 500, 1), ("mini", 501, 3), ("mini", 8_000, 3), ("mini", 8_001, 1), ("base-uncased", 1_000, 1)],
+)
+def test_a_small_encoder_learns_pairs_several_times(name: str, rows: int, repeats: int) -> None:
+    assert pair_repeats(from_preset(f"bert-{name}", weights=False).config, rows) == repeats
+
+
+def test_trainings_that_are_repeated_are_shorter() -> None:
+    config = from_preset("bert-mini", weights=False).config
+    once, cpu, gpu = (similarity_recipe(config, 3_000, repeats=repeats, gpu=gpu) for repeats, gpu in WAYS)
+    assert [recipe.epochs for recipe in (once, cpu, gpu)] == [5, 1.67, 3]
+    assert (cpu.repeats * (cpu.epochs or 0)) == pytest.approx(once.epochs, abs=0.02)  # as long in all
+    assert replace(once, epochs=3, repeats=3) == gpu
+
+
+@pytest.mark.parametrize(
+    ("rows", "mean_length", "repeats"),
+    [
+        (10_000, 12.0, None),
+        (10_001, 24.0, 2),
+        (30_000, 12.0, 2),
+        (30_001, 12.0, 3),
+        (100_000, 12.0, 3),
+        (100_001, 12.0, None),
+        (50_000, 25.0, None),
+    ],
+)
+def test_many_short_texts_are_learned_several_times(rows: int, mean_length: float, repeats: int | None) -> None:
+    small, base = (from_preset(name, weights=False).config for name in ("bert-mini", "bert-base-uncased"))
+    recipe = short_text_recipe(small, rows, mean_length=mean_length)
+    assert (recipe and recipe.repeats) == repeats
+    assert short_text_recipe(base, rows, mean_length=mean_length) is None
+    if recipe is not None:
+        alone = resolve_settings(Settings(), DataSize(rows, mean_length, 60), small, pretrained=True)
+        assert recipe.repeats * (recipe.epochs or 0) == alone.epochs  # as long in all
+
+
+@pytest.mark.parametrize(
+    ("rows", "gpu", "rdrop"), [(999, True, 0.0), (1_000, True, 1.0), (30_001, True, 0.0), (5_000, False, 0.0)]
+)
+def test_tags_are_learned_with_rdrop_on_a_gpu(rows: int, gpu: bool, rdrop: float) -> None:
+    small = from_preset("bert-mini", weights=False).config
+    assert tag_recipe(small, rows, joined=True, gpu=gpu).rdrop == rdrop
+    base = from_preset("bert-base-uncased", weights=False).config
+    assert tag_recipe(base, rows, joined=True, gpu=gpu).rdrop == 0.0
+
+
 def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:
     small = from_preset("bert-mini", weights=False).config
     assert fine_tuning_dropout(small, 1_000, mean_length=None) == 0.0
@@ -283,4 +334,4 @@ def test_rdrop_that_is_asked_for_is_used_in_all_steps() -> None:
     assert fill_from_recipe(Settings(), recipe).rdrop_start == 0.5
     assert fill_from_recipe(Settings(rdrop=2.0), recipe).rdrop_start == 0.0
     assert fill_from_recipe(Settings(rdrop_start=0.2), recipe).rdrop_start == 0.2
-    assert fill_from_recipe(Settings(), recipe, rdrop=False).rdrop is None
+    assert fill_from_recipe(Settings(), recipe, model_known=False).rdrop is None

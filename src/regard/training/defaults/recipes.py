@@ -29,7 +29,12 @@ PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 GPU_PAIRS = (32_000, 64_000)  # that similarity is learned from on a GPU: 16 per row, at least and at most;
 CPU_PAIRS = (1_600, 6_000)  # on a CPU three per row
 SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
-FEW_PAIRS = 500  # and still fewer up to this number
+FEW_PAIRS = 500  # and still fewer up to this number;
+REPEATS = 3  # above it, a small encoder is trained so often, and the weights are averaged;
+GPU_EPOCHS = 3  # epochs of each training then, on a GPU
+CPU_EPOCHS = 1.67  # and on a CPU, where all together should not take longer than one training of five epochs
+MANY_SHORT_TEXTS = (10_000, 30_000, 100_000)  # of two classes: from the first number to the second,
+SOME_REPEATS, MANY_REPEATS = (2, 2), (3, 1)  # so many trainings of so many epochs; from there to the third
 TAGGING = 1.8e-4  # learning rate of the head for tags at width 768, for steps of 16 to 64 sentences,
 TAG_LR_DECAY = 0.8  # and of each layer as a fraction of the layer above
 MANY_SENTENCES = 8_000  # above which 64 are in a step: a GPU is then faster
@@ -41,13 +46,14 @@ REPEATED_ROWS = 24  # of each of two classes, from which it is repeated on a GPU
 REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too,
 GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder on single texts
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
-RDROP = 1.0  # weight of R-Drop on a GPU, for single texts that are not short,
-RDROP_ROWS = (1_000, 10_000, 30_000)  # from the first to the last number of rows; above the second,
+RDROP = 1.0  # weight of R-Drop on a GPU, for tags, and for single texts that are not short,
+RDROP_ROWS = (1_000, 10_000, 30_000)  # from the first to the last number of rows; for texts above the second,
 RDROP_START = 2 / 3  # only in the last third of the steps, in one epoch less
 PLAIN = Recipe()
 RECIPE_SETTINGS = (  # independent of sizes
     *("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "rdrop_start", "dropout", "repeats"),
 )
+MODEL_SETTINGS = ("rdrop", "rdrop_start", "repeats")  # of these, the ones that may depend on the model
 
 
 @dataclass(frozen=True)
@@ -84,16 +90,16 @@ class ContrastiveTraining:
     repeats: int = 1  # trainings with other random numbers, whose weights are averaged
 
 
-def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN, *, rdrop: bool = True) -> Settings:
+def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN, *, model_known: bool = True) -> Settings:
     """The same settings, with the recipe's values for those that were not given and do not depend on sizes.
 
-    rdrop: whether R-Drop too; it is left open where it depends on the model.
+    model_known: false leaves settings open that may depend on the model.
     """
     if settings.dropout == 0:
         recipe = replace(recipe, rdrop=0.0)  # R-Drop compares passes with different dropout
     if settings.rdrop is not None:
         recipe = replace(recipe, rdrop_start=0.0)  # as the user asks for it
-    names = [name for name in RECIPE_SETTINGS if rdrop or not name.startswith("rdrop")]
+    names = [name for name in RECIPE_SETTINGS if model_known or name not in MODEL_SETTINGS]
     missing = {name: getattr(recipe, name) for name in names if getattr(settings, name) is None}
     return replace(settings, **missing)
 
@@ -189,12 +195,34 @@ def pair_recipe(rows: int) -> Recipe:
     return Recipe(epochs=next((value for limit, value in PAIR_EPOCHS if rows <= limit), None))
 
 
-def similarity_recipe(config: Config, rows: int) -> Recipe:
+def short_text_recipe(config: Config, rows: int, *, mean_length: float) -> Recipe | None:
+    """The mean of several trainings on many short texts of two classes, with as many epochs together as one would have.
+
+    None where it was not measured, or does not pay.
+    """
+    low, some, many = MANY_SHORT_TEXTS
+    if config.width > SMALL_WIDTH or mean_length > SHORT_TEXT or not low < rows <= many:
+        return None
+    repeats, epochs = SOME_REPEATS if rows <= some else MANY_REPEATS
+    return Recipe(epochs=epochs, repeats=repeats)
+
+
+def pair_repeats(config: Config, rows: int) -> int:
+    """How often a network is trained on text pairs after training on similarity, to average the weights.
+
+    Several short trainings are better than a long one (see benchmarks/defaults.md).
+    """
+    return REPEATS if config.width <= SMALL_WIDTH and FEW_PAIRS < rows <= SIMILARITY_ROWS else 1
+
+
+def similarity_recipe(config: Config, rows: int, *, repeats: int = 1, gpu: bool = False) -> Recipe:
     """Text pairs after training on similarity, which leaves less to learn."""
     if rows > SIMILARITY_ROWS:
-        return pair_recipe(rows)
-    epochs = 4 if rows <= FEW_PAIRS else 5
-    return Recipe(epochs=epochs, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS)
+        return replace(pair_recipe(rows), repeats=repeats)
+    epochs: float = 4 if rows <= FEW_PAIRS else 5
+    if repeats > 1:
+        epochs = GPU_EPOCHS if gpu else CPU_EPOCHS
+    return Recipe(epochs=epochs, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS, repeats=repeats)
 
 
 def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:
@@ -221,15 +249,19 @@ def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTr
     return ContrastiveTraining(steps=50, texts=TEXTS, lr=5e-5)
 
 
-def tag_recipe(config: Config, rows: int, *, joined: bool) -> Recipe:
+def tag_recipe(config: Config, rows: int, *, joined: bool, gpu: bool = False) -> Recipe:
     """Tags with layer-wise learning rates: the head and the upper layers learn fast, the lower ones change little.
 
-    joined: sentences share sequences, which leaves time for more epochs.
+    joined: sentences share sequences, which leaves time for more epochs. gpu: with R-Drop, where it was measured: steps
+    of sentences are so short that a second pass takes little time there.
     """
     epochs = next((value for limit, value in TAG_EPOCHS if rows <= limit), None) if joined else None
     lr = TAGGING * (768 / config.width) ** 0.75
     texts = 64 if rows > MANY_SENTENCES else Recipe.min_texts
-    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=TAG_LR_DECAY, min_texts=texts)
+    small, (low, _, many) = config.width <= SMALL_WIDTH, RDROP_ROWS
+    rdrop = RDROP if gpu and small and low <= rows <= many else 0.0
+    layers = TAG_LR_DECAY
+    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=layers, min_texts=texts, rdrop=rdrop)
 
 
 def static_recipe(rows: int) -> Recipe:

@@ -9,7 +9,7 @@ from regard.device import pick_device
 from regard.errors import pluralize
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import RDROP, RDROP_PAIRS
-from regard.training.defaults import (
+from regard.training.defaults.recipes import (
     FEW_ROWS,
     FINE_TUNING,
     GPU_REFIT_ROWS,
@@ -151,6 +151,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason = f"{texts_read}: the fewer there are, the more often each is read"
         if inputs.model.head_init == "similarity" and size.sequences <= SIMILARITY_ROWS:
             reason = f"{texts_read}: few epochs, since the network has learned to compare texts before"
+            reason += ", and is trained several times" if (chosen.repeats or 1) > 1 else ""
         yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
     texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)
     reason = f"about {texts:.0f} {'sentences' if joined else 'texts'} of {size.mean:.0f} tokens on average"
@@ -176,7 +177,8 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
     yield from _rdrop(user, chosen, inputs)
     if (chosen.repeats or 1) > 1:
-        yield SettingReason("repeats", f"{chosen.repeats}", BY_USER)
+        reason = "the mean of the weights of several short trainings is better than one long training"
+        yield SettingReason("repeats", f"{chosen.repeats}", reason if user.repeats is None else BY_USER)
 
 
 def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
@@ -184,7 +186,9 @@ def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator
     if not chosen.rdrop and not translates:
         return
     texts = "translations" if translates else "texts of this length"
-    reason = f"{texts} are better with it; it doubles the time of a step, so it is used on a GPU only"
+    if inputs.task.name == "tag":
+        texts = "tags"
+    reason = f"{texts} are better with it; it takes a second pass in each step, so it is used on a GPU only"
     if not chosen.rdrop:
         reason = f"it doubles the time of a step; {RDROP:g} on a GPU with up to {RDROP_PAIRS:,} pairs, else 0"
     yield SettingReason("rdrop", f"{chosen.rdrop:g}", reason if user.rdrop is None else BY_USER)

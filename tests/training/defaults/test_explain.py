@@ -10,7 +10,7 @@ import pytest
 from tests.sentence_encoder import write_sentence_encoder
 
 from regard import samples
-from regard.training.explain import BY_USER, SettingReason
+from regard.training.defaults.explain import BY_USER, SettingReason
 from regard.training.train import explain_defaults
 
 

@@ -1,0 +1,90 @@
+"""Which recipe a training gets: when it is repeated, and what the user's settings change about it."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sentence_encoder import write_sentence_encoder
+
+from regard.training.defaults.explain import BY_USER
+from regard.training.train import choose_settings, explain_defaults
+
+WORDS = ["".join(letters) for letters in product("bcdf", "aeiou", "lmnr")]
+PAIRS = [
+    {"first": f"{one} {WORDS[number % 80]}", "second": f"{one} {WORDS[number // 80]}", "label": "ab"[number % 2]}
+    for number in range(700)
+    for one in [WORDS[number % 71]]
+]
+TEXTS = [
+    {"text": f"{one['first']} {one['second']} {number}", "label": one["label"]} for number, one in enumerate(PAIRS)
+]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    texts = [f"{pair['first']} {pair['second']}" for pair in PAIRS] + [" ".join(map(str, range(700)))]
+    return write_sentence_encoder(tmp_path_factory.mktemp("encoder") / "model", texts)
+
+
+def chosen(encoder: Path, rows: list[dict[str, Any]], **settings: Any) -> tuple[float | None, int | None]:
+    result = choose_settings(rows, start=encoder, **settings)
+    return result.epochs, result.repeats
+
+
+def test_pairs_are_learned_several_times(encoder: Path) -> None:
+    assert chosen(encoder, PAIRS, device="cpu") == (1.67, 3)
+    assert chosen(encoder, PAIRS[:500], device="cpu") == (4, 1)
+    reasons = {reason.name: reason for reason in explain_defaults(PAIRS, start=encoder, device="cpu")}
+    assert reasons["repeats"][1:] == (
+        "3",
+        "the mean of the weights of several short trainings is better than one long training",
+    )
+    assert reasons["epochs"].reason.endswith("and is trained several times")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"epochs": 2}, (2, 1)),
+        ({"steps": 7}, (None, 1)),
+        ({"repeats": 1}, (5, 1)),
+        ({"repeats": 2}, (1.67, 2)),
+        ({"epochs": 2, "repeats": 2}, (2, 2)),
+        ({"lora": 4}, (5, 1)),
+        ({"layerwise_lr_decay": 0.9}, (5, 1)),
+        ({"head_init": "random"}, (8, 1)),
+    ],
+)
+def test_how_often_depends_on_what_the_user_leaves_open(
+    encoder: Path, settings: dict[str, Any], expected: tuple[float | None, int]
+) -> None:
+    assert chosen(encoder, PAIRS, device="cpu", **settings) == expected
+    names = {reason.name: reason for reason in explain_defaults(PAIRS, start=encoder, device="cpu", **settings)}
+    if expected[1] > 1:
+        assert names["repeats"].reason == BY_USER
+    else:
+        assert "repeats" not in names
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, (2, 2)),
+        ({"epochs": 4}, (4, 1)),
+        ({"repeats": 3}, (6, 3)),
+        ({"dropout": 0.1}, (6, 1)),
+        ({"rdrop": 1.0}, (6, 1)),
+        ({"head_init": "probe"}, (6, 1)),
+    ],
+)
+def test_short_texts_of_two_classes(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], expected: tuple[float, int]
+) -> None:
+    """As many as `MANY_SHORT_TEXTS` says are learned several times; here some hundred."""
+    monkeypatch.setattr("regard.training.defaults.recipes.MANY_SHORT_TEXTS", (600, 800, 900))
+    assert chosen(encoder, TEXTS, device="cpu", **settings) == expected
+    three = [{**row, "label": row["label"] if number % 3 else "c"} for number, row in enumerate(TEXTS)]
+    assert chosen(encoder, three, device="cpu", **settings)[1] == settings.get("repeats", 1)
