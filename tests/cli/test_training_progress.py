@@ -139,3 +139,21 @@ def test_the_losses_are_those_of_the_first_of_repeated_trainings() -> None:
     progress(TrainingEvent("log", 1, 2, {**values, "loss": 1.0}))
     assert progress.losses == [2.0]
     assert not progress.on_all_rows
+
+
+def test_the_time_left_includes_the_trainings_after_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = TrainingProgress()
+    lines: list[tuple[str, str]] = []
+    clock = iter([0.0, 10.0, 40.0, 50.0])
+    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(shown, "_show", lambda what, _done, _total, left: lines.append((what, left)))
+    values = {"loss": 0.5, "tokens_per_second": 100.0}
+    shown(TrainingEvent("begin", 0, 40, {"lines": [], "trainings": 2}))
+    for again in (False, True):
+        if again:
+            shown(TrainingEvent("note", 0, 40, {"text": "training again", "repeat": True}))
+        for step in (10, 20):
+            shown(TrainingEvent("log", step, 40, values, epoch=step / 20))
+    expected = [("training", ""), ("training 1 of 2, epoch 0.5", ""), ("training 1 of 2, epoch 1.0", "1:00 left")]
+    expected += [("training 2 of 2, epoch 0.5", ""), ("training 2 of 2, epoch 1.0", "0:20 left")]
+    assert [(what, left.split("  ")[-1] if "left" in left else "") for what, left in lines] == expected

@@ -14,7 +14,9 @@ from tests.training.helpers import WATER_ROWS, Digest, stop_at
 
 import regard
 from regard.errors import InputError
+from regard.training.defaults.recipes import SimilarityTraining
 from regard.training.engine.loop import Stopped
+from regard.training.head_init.similarity import LEARNING
 
 SETTINGS: dict[str, Any] = {"epochs": 2, "lr": 1e-3, "batch_size": 8, "device": "cpu", "log_every": 1}
 OTHER = (("cold", "a"), ("warm", "b"), ("water", "b"))
@@ -83,6 +85,25 @@ def test_a_stopped_run_goes_on(encoder: Path, tmp_path: Path, digest: Digest, nu
         train(encoder, tmp_path / "run", repeats=2, progress=progress)
     train(encoder, tmp_path / "run", repeats=2, resume=True)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
+def test_pairs_learn_similarity_again_when_a_stopped_run_goes_on(
+    encoder: Path, tmp_path: Path, digest: Digest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every training begins from the weights that similarity leaves, which are not saved."""
+    short = SimilarityTraining(pairs=40, per_step=8, lr=1e-3)
+    monkeypatch.setattr("regard.training.head_init.initializer.similarity_training", lambda *_, **__: short)
+    rows = [{"first": row["text"], "second": "cold water", "label": row["label"]} for row in WATER_ROWS]
+    options: dict[str, Any] = {"start": encoder, "repeats": 2, **SETTINGS, "dev_fraction": 0.0}
+    whole: list[Any] = []
+    regard.train(rows, out=tmp_path / "whole", progress=whole.append, **options)
+    with pytest.raises(Stopped):
+        regard.train(rows, out=tmp_path / "run", progress=stop_at(3), **options)
+    rest: list[Any] = []
+    regard.train(rows, out=tmp_path / "run", resume=True, progress=rest.append, **options)
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+    learned = [{event.values.get("what") for event in events if event.kind == "fit"} for events in (whole, rest)]
+    assert all(LEARNING in what for what in learned)
 
 
 @pytest.mark.parametrize(

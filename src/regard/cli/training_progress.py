@@ -36,7 +36,7 @@ class TrainingProgress:
         self.fitting = ""
         self.printed = 0.0
         self.losses: list[float] = []  # of the first training
-        self.is_first = True  # whether this is the first of several trainings
+        self.number, self.trainings = 1, 1  # which of how many trainings this is
         self.on_all_rows = False  # whether another network is trained on all rows
         self.scores: list[tuple[str, float]] = []
 
@@ -75,7 +75,7 @@ class TrainingProgress:
             self._score(event)
         elif event.kind == "note":
             again = bool(event.values.get("refit") or event.values.get("repeat"))
-            self.is_first = self.is_first and not again
+            self.number += again
             self.on_all_rows = self.on_all_rows or event.values.get("refit", False)
             self.first = None if again else self.first
             self._print(f"step {event.step}: {event.values['text']}" if event.step else event.values["text"])
@@ -84,6 +84,7 @@ class TrainingProgress:
         for line in event.values["lines"]:
             self._print(line)
         self.first = None
+        self.number, self.trainings = 1, event.values.get("trainings", 1)
         self._show("training", 0, event.steps, "")
 
     def _show(self, what: str, done: int, total: int, now: str) -> None:
@@ -101,14 +102,16 @@ class TrainingProgress:
         self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
     def _log(self, event: TrainingEvent) -> None:
-        if self.is_first:
+        if self.number == 1:
             self.losses.append(event.values["loss"])
         if self.first is None:
             self.first = (event.step, time.monotonic())
         parts = [f"loss {event.values['loss']:.3f}"]
         parts += [self.score] if self.score else []
-        parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
-        self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
+        later = max(self.trainings - self.number, 0) * event.steps
+        parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event, later)]
+        which = f"training {self.number} of {self.trainings}, " if self.trainings > 1 else ""
+        self._show(f"{which}epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
 
     def _fit(self, event: TrainingEvent, what: str, shown: str = "") -> None:
         """Work before the first training step, such as fitting a linear model, or after the last one."""
@@ -122,13 +125,14 @@ class TrainingProgress:
         if event.step == event.steps:
             self.first = None
 
-    def _left(self, event: TrainingEvent) -> str:
+    def _left(self, event: TrainingEvent, later: int = 0) -> str:
+        """The time left for the steps of this training, and for as many as `later` of trainings after it."""
         if self.first is None:
             return ""
         step, then = self.first
         if event.step <= step:
             return ""
-        seconds = (time.monotonic() - then) / (event.step - step) * (event.steps - event.step)
+        seconds = (time.monotonic() - then) / (event.step - step) * (event.steps - event.step + later)
         minutes, seconds = divmod(round(seconds), 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
