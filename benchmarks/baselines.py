@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sets import SETS
+from sets import SETS, held_out_sentences
 
 import regard
 from regard.data.records import ClassifyRecord, Record
@@ -83,21 +82,10 @@ def split(name: str, folder: Path, rows: int | None) -> LabeledData:
 
 
 def whole_sentences(data: LabeledData) -> LabeledData:
-    """SST-2 has phrases of sentences. Some sentences are held out, and all of their phrases left out of the training.
-
-    A sentence is a phrase of at least eight words that is part of no longer one. Single words stay.
-    """
+    """SST-2 has phrases of sentences. Some sentences are held out, and their phrases are not trained on."""
     records = [record for record in (*data.train, *data.dev) if isinstance(record, ClassifyRecord)]
-    sentences: list[str] = []
-    joined = ""
-    for text in sorted({record.text.strip() for record in records}, key=lambda text: (-len(text), text)):
-        if len(text.split()) >= 8 and f" {text} " not in joined:
-            sentences.append(text)
-            joined += f" {text} |"
-    chosen = set(np.random.default_rng(0).choice(sentences, SENTENCES, replace=False).tolist())
-    whole = "|".join(f" {text} " for text in sorted(chosen))
+    chosen, parts = held_out_sentences([record.text for record in records], SENTENCES, seed=0)
     dev = {record.text: record for record in records if record.text.strip() in chosen}
-    parts = {record.text for record in records if len(record.text.split()) > 1 and f" {record.text.strip()} " in whole}
     train: list[Record] = [record for record in records if record.text not in parts]
     return replace(data, train=train, dev=list(dev.values()), split_off=False)
 

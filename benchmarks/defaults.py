@@ -38,7 +38,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
+from sets import held_out_sentences
 
 import regard
 from regard.training.defaults.recipes import ContrastiveTraining, SimilarityTraining
@@ -197,21 +197,9 @@ def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
 
 
 def whole_sentences(rows: Rows, draw: int, count: int = 1800) -> tuple[Rows, Rows]:
-    """SST-2 has phrases of sentences: the test rows are whole sentences, none of whose phrases is a training row.
-
-    A sentence is a phrase of at least eight words that is part of no longer one. Single words stay.
-    """
-    found: list[str] = []
-    joined = ""
-    for text in sorted({row["text"].strip() for row in rows}, key=lambda text: (-len(text), text)):
-        if len(text.split()) >= 8 and f" {text} " not in joined:
-            found.append(text)
-            joined += f" {text} |"
-    chosen = set(np.random.default_rng(draw).choice(found, count, replace=False).tolist())
-    whole = "|".join(f" {text} " for text in sorted(chosen))
+    """SST-2 has phrases of sentences: the test rows are whole sentences, none of whose phrases is a training row."""
+    chosen, parts = held_out_sentences([row["text"] for row in rows], count, seed=draw)
     test = {row["text"]: row for row in rows if row["text"].strip() in chosen}
-    texts = {row["text"] for row in rows if len(row["text"].split()) > 1}
-    parts = {text for text in texts if f" {text.strip()} " in whole}
     return [row for row in rows if row["text"] not in parts], list(test.values())
 
 

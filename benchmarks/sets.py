@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
 from regard.training.load_data import LabeledData, load_data
@@ -70,3 +73,20 @@ def texts(record: Record) -> tuple[str, str | None]:
         case ClassifyRecord() | TagRecord():
             return record.text, None
     raise TypeError(type(record).__name__)
+
+
+def held_out_sentences(texts: Sequence[str], count: int, *, seed: int) -> tuple[set[str], set[str]]:
+    """Some of the sentences that these texts of SST-2 are phrases of, and all texts that are a part of one.
+
+    A sentence is a phrase of at least eight words that is part of no longer one. Single words are no part.
+    """
+    sentences: list[str] = []
+    joined = ""
+    for text in sorted({text.strip() for text in texts}, key=lambda text: (-len(text), text)):
+        if len(text.split()) >= 8 and f" {text} " not in joined:
+            sentences.append(text)
+            joined += f" {text} |"
+    chosen = set(np.random.default_rng(seed).choice(sentences, count, replace=False).tolist())
+    whole = "|".join(f" {text} " for text in sorted(chosen))
+    parts = {text for text in texts if len(text.split()) > 1 and f" {text.strip()} " in whole}
+    return chosen, parts
