@@ -80,6 +80,29 @@ def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: 
         assert "contrastive steps, twice" in about.assumptions
 
 
+@pytest.mark.parametrize(
+    ("task", "rows", "mean", "classes", "epochs", "words"),
+    [
+        ("pair", 3_000, 30.0, 2, 1.67, ", three times"),
+        ("classify", 20_000, 12.0, 2, 2, ", twice"),
+        ("classify", 50_000, 12.0, 2, 1, ", three times"),
+        ("classify", 50_000, 12.0, 3, 3, ""),
+    ],
+)
+def test_trainings_that_are_averaged(
+    task: str, rows: int, mean: float, classes: int, epochs: float, words: str
+) -> None:
+    """Together they have as many epochs as one training, and take as long."""
+    encoder = replace(from_preset("bert-mini", weights=False), pooling="mean")
+    lengths = replace(LENGTHS, mean=mean)
+    about = estimate_training("mini", encoder, SPEED, task, rows, lengths, pretrained=True, classes=classes)
+    assert about.epochs == epochs
+    assert f" tokens{words}, AdamW" in about.assumptions
+    if rows == 50_000:
+        once = estimate_training("mini", encoder, SPEED, task, rows, lengths, pretrained=True, classes=3)
+        assert about.seconds == pytest.approx(once.seconds, rel=0.02)
+
+
 def test_on_a_gpu_a_small_classifier_is_trained_twice() -> None:
     small = from_preset("bert-tiny", weights=False)
     gpu = replace(SPEED, gpu=True)
