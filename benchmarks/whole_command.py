@@ -81,7 +81,7 @@ def regard_row(name: str, data: Path, start: Path, environment: dict[str, str]) 
     columns = [f"{key}={value}" for key, value in data_set.read.get("columns", {}).items()]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "regard.cli", "train", str(data / data_set.path), "--start", str(start)]
-        command += ["--out", f"{folder}/model", "--json", *(["--columns", *columns] if columns else [])]
+        command += ["--out", f"{folder}/model", "--json", *(["--columns", ",".join(columns)] if columns else [])]
         whole, _ = seconds_of(command, environment)
         run = json.loads(Path(folder, "model", "run.json").read_text())
     scores = {key: round(value["value"], 4) for key, value in run["scores"].items()}
