@@ -36,7 +36,9 @@ def train(encoder: Path, out: Path, **settings: Any) -> Any:
 def test_the_weights_are_the_mean(encoder: Path, tmp_path: Path) -> None:
     """Two trainings with seeds in a row, from the same initial weights, which are those of the first seed."""
     events: list[Any] = []
-    train(encoder, tmp_path / "mean", repeats=2, seed=4, progress=events.append)
+    result = train(encoder, tmp_path / "mean", repeats=2, seed=4, progress=events.append)
+    assert (result.repeats, result.steps) == (2, 12)
+    assert train(encoder, tmp_path / "mean", repeats=2, seed=4, resume=True).repeats == 2
     train(encoder, tmp_path / "one", seed=4)
     train(encoder, tmp_path / "two", seed=5, initial_seed=4)
     mean, one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("mean", "one", "two"))
@@ -45,6 +47,8 @@ def test_the_weights_are_the_mean(encoder: Path, tmp_path: Path) -> None:
         torch.testing.assert_close(weight, (one[name] + two[name]) / 2, rtol=1e-5, atol=1e-7)
     notes = [event.values["text"] for event in events if event.kind == "note"]
     assert "training again with another seed (2 of 2)" in notes
+    lines = next(event.values["lines"] for event in events if event.kind == "begin")
+    assert "repeats: 2 such trainings with other seeds, whose weights are averaged; --repeats 1 trains once" in lines
     run = json.loads((tmp_path / "mean/run.json").read_text())
     assert (run["done"]["repeats"], run["settings"]["repeats"]) == (2, 2)
     assert "The mean of 2 trainings with other seeds, each of 12 steps" in (tmp_path / "mean/README.md").read_text()

@@ -42,6 +42,7 @@ from regard.training.validation import ValidationRows
 
 # Settings that may differ between a run and its resumption.
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard", "log_to")
+REPEATS_LINE = "repeats: {} such trainings with other seeds, whose weights are averaged; --repeats 1 trains once"
 REFIT_LINE = "refit: then another network is trained on all rows, validation rows too; --refit no leaves this out"
 FEW_ROWS = 20  # validation rows, below which a score says little
 Result = TypeVar("Result", bound=TrainResult)
@@ -55,8 +56,9 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if inputs.validation is not None:
             inputs.validation.check(job)
         refit = inputs.refit is not None
-        lines = [*inputs.describe(job), *([REFIT_LINE] if refit else [])]
-        repeats = job.settings.repeats or 1
+        repeats = (job.settings.repeats or 1) if job.steps else 1
+        lines = inputs.describe(job)
+        lines = [*lines, *([REPEATS_LINE.format(repeats)] if repeats > 1 else []), *([REFIT_LINE] if refit else [])]
         values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": repeats}
         values |= {"trainings": 2 * repeats if refit else repeats}
         context.report(TrainingEvent("begin", 0, job.steps, values))

@@ -33,6 +33,7 @@ class TrainResult:
     skipped: int  # steps skipped because loss or gradients were not finite
     stopped_early: bool  # whether `patience` ended the training
     tokens_per_second: float | None = None  # of all steps but the first, without compiling, scoring and saving
+    repeats: int = 1  # trainings of as many steps each, whose weights are averaged
 
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
@@ -56,6 +57,7 @@ class TrainResult:
             skipped=run.fitted.skipped,
             stopped_early=run.fitted.stopped_early,
             tokens_per_second=run.fitted.tokens_per_second,
+            repeats=run.fitted.repeats,
             **more,
         )
 
@@ -95,6 +97,7 @@ class TrainResult:
             skipped=done["skipped"],
             stopped_early=done["stopped_early"],
             tokens_per_second=done.get("tokens_per_second"),
+            repeats=done.get("repeats", 1),
             **more,
         )
 

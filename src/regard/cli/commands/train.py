@@ -238,7 +238,8 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
 
     task = task_class(result.task)
     rows_read = pluralize(result.rows, "row")
-    steps = f", {pluralize(result.steps, 'step')}" if result.steps else ""
+    often = f"{result.repeats} × " if result.repeats > 1 else ""
+    steps = f", {often}{pluralize(result.steps, 'step')}" if result.steps else ""
     files = "every setting is in run.json, how to use it in README.md"
     errors = ", likely label errors" if task.has_labels() else ""
     rows = [
