@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.sentence_encoder import write_sentence_encoder
 
 from regard.training.defaults.explain import BY_USER
@@ -42,7 +43,29 @@ def test_pairs_are_learned_several_times(encoder: Path) -> None:
         "3",
         "the mean of the weights of several short trainings is better than one long training",
     )
-    assert reasons["epochs"].reason.endswith("and is trained several times")
+    assert reasons["epochs"].reason.endswith("; in each of 3 trainings")
+
+
+def test_a_gpu_trains_longer(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.training.defaults.choose.pick_device", lambda _: torch.device("cuda"))
+    assert chosen(encoder, PAIRS) == (3, 3)
+    assert chosen(encoder, PAIRS, epochs=2) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rdrop"), [({}, 1.0), ({"dropout": 0.0}, 0.0), ({"rdrop": 0.0}, 0.0), ({"lora": 4}, 0.0)]
+)
+def test_tags_have_rdrop_on_a_gpu(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], rdrop: float
+) -> None:
+    rows = [
+        {"tokens": [*pair["first"].split(), str(number)], "tags": ["B-X", "O", "O"]}
+        for number, pair in enumerate(PAIRS)
+    ]
+    monkeypatch.setattr("regard.training.defaults.recipes.RDROP_ROWS", (100, 200, 900))
+    assert choose_settings(rows, start=encoder, device="cpu", **settings).rdrop == 0.0
+    monkeypatch.setattr("regard.training.defaults.choose.pick_device", lambda _: torch.device("cuda"))
+    assert choose_settings(rows, start=encoder, device="cpu", **settings).rdrop == rdrop
 
 
 @pytest.mark.parametrize(

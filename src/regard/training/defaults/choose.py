@@ -61,6 +61,7 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
     task, model, baseline, rows = training.task, training.model, training.baseline, training.rows
     config, gpu = model.checkpoint.config, pick_device(settings.device).type == "cuda"
     plain = not training.distilled and not settings.lora.rank and settings.layerwise_lr_decay is None
+    has_dropout = bool(config.dropout if settings.dropout is None else settings.dropout)  # as R-Drop needs
     repeatable = plain and training.ranks == 1 and settings.epochs is None and settings.steps is None
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
@@ -74,14 +75,14 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
     if not plain or not model.pretrained:
         return None
     if task.name == "tag" and isinstance(config, ModelConfig):
-        return tag_recipe(config, rows, joined=training.joined, gpu=gpu)
+        return tag_recipe(config, rows, joined=training.joined, gpu=gpu and has_dropout)
     single_texts = isinstance(task, Classify) and task.kind == "single" and model.head_init == "random"
     if not single_texts or settings.rdrop is not None:
         return None
     if settings.dropout == 0:
         repeatable = repeatable and settings.repeats is None and has_two_classes(task)
         return short_text_recipe(config, rows, mean_length=training.size.mean) if repeatable else None
-    return classifier_recipe(config, rows, mean_length=training.size.mean, gpu=gpu)
+    return classifier_recipe(config, rows, mean_length=training.size.mean, gpu=gpu and has_dropout)
 
 
 def with_dropout(settings: Settings, training: NewTraining) -> Settings:

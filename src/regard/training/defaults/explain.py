@@ -151,7 +151,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason = f"{texts_read}: the fewer there are, the more often each is read"
         if inputs.model.head_init == "similarity" and size.sequences <= SIMILARITY_ROWS:
             reason = f"{texts_read}: few epochs, since the network has learned to compare texts before"
-            reason += ", and is trained several times" if (chosen.repeats or 1) > 1 else ""
+        reason += f"; in each of {chosen.repeats} trainings" if (chosen.repeats or 1) > 1 else ""
         yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
     texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)
     reason = f"about {texts:.0f} {'sentences' if joined else 'texts'} of {size.mean:.0f} tokens on average"
