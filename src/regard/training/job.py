@@ -60,6 +60,11 @@ class TrainingJob:
     progress: OnTrainingEvent | None = None
     distillation: Distillation | None = None  # a teacher
 
+    @property
+    def repeats(self) -> int:
+        """How often the network is trained from its initial weights; once if there are no steps."""
+        return (self.settings.repeats or 1) if self.steps else 1
+
 
 @dataclass(frozen=True)
 class FitResult:

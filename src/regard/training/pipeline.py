@@ -56,14 +56,15 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if inputs.validation is not None:
             inputs.validation.check(job)
         refit = inputs.refit is not None
-        repeats = (job.settings.repeats or 1) if job.steps else 1
-        lines = inputs.describe(job)
-        lines = [*lines, *([REPEATS_LINE.format(repeats)] if repeats > 1 else []), *([REFIT_LINE] if refit else [])]
-        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": repeats}
-        values |= {"trainings": 2 * repeats if refit else repeats}
+        lines = [*inputs.describe(job)]
+        lines += [REPEATS_LINE.format(job.repeats)] if job.repeats > 1 else []
+        lines += [REFIT_LINE] if refit else []
+        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": job.repeats}
+        values |= {"trainings": 2 * job.repeats if refit else job.repeats}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
-        resumed = context.resume and has_state(context.folder) and not is_repeated(job)
+        resumed = context.resume and has_state(context.folder)
+        resumed = resumed and job.repeats == 1  # every other training begins from the initial weights again
         if inputs.initialize is not None and not resumed:
             began = time.monotonic()
             inputs.initialize(job)
@@ -146,11 +147,6 @@ class LatestScore:
         self.rows = ValidationRows(self.count) if self.validation.samples_all(self.job.task) else None
         self.result = self.validation.score(self.job, sampled=True, rows=self.rows)
         return self.result
-
-
-def is_repeated(job: TrainingJob) -> bool:
-    """Whether the training is repeated from the same initial weights, which a resumed run needs again then."""
-    return (job.settings.repeats or 1) > 1 and job.steps > 0
 
 
 def check_unused(inputs: TrainingInputs) -> None:

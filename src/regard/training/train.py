@@ -245,8 +245,7 @@ def _training_inputs(
     model, settings = _model_and_settings(
         task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
     )
-    cuts: dict[str, Any] = {"window": settings.window, "overlap": settings.overlap}
-    preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, **cuts)
+    preprocessing = _preprocessing(model, settings)
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
     rows, distilled = len(data.train), distillation is not None
@@ -272,6 +271,10 @@ def _training_inputs(
         max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
         distillation=distillation,
     )
+
+
+def _preprocessing(model: InitialModel, settings: Settings) -> Preprocessing:
+    return preprocessing_of(model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap)
 
 
 def _baseline_and_recipe(

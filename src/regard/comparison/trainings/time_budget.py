@@ -87,8 +87,8 @@ class BudgetGuard:
         self.seconds, self.forward = seconds, forward
         self.first: tuple[str, int, float] | None = None  # kind, step and time of the first event of its kind
         self.trainings, self.is_second = 1, False
-        self.default_repeats = 1
-        self.may_repeat = (settings or {}).get("repeats") is None
+        self.user_repeats = (settings or {}).get("repeats")
+        self.default_repeats = 1  # trainings that are repeated by default, and not if steps are given
         self.started = time.monotonic()
 
     def __call__(self, event: TrainingEvent) -> None:
@@ -96,7 +96,7 @@ class BudgetGuard:
             self.forward(event)
         if event.kind == "begin":
             self.trainings = event.values.get("trainings", 1)
-            self.default_repeats = event.values.get("repeats", 1) if self.may_repeat else 1
+            self.default_repeats = event.values.get("repeats", 1) if self.user_repeats is None else 1
         again = event.values.get("refit") or event.values.get("repeat")
         self.is_second = self.is_second or (event.kind == "note" and bool(again))
         what = event.values.get("what") if event.kind == "fit" else None

@@ -96,7 +96,7 @@ def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN, *, model_known:
     model_known: false leaves settings open that may depend on the model.
     """
     if settings.dropout == 0:
-        recipe = replace(recipe, rdrop=0.0)  # R-Drop compares passes with different dropout
+        recipe = replace(recipe, rdrop=0.0, rdrop_start=0.0)  # R-Drop compares passes with different dropout
     if settings.rdrop is not None:
         recipe = replace(recipe, rdrop_start=0.0)  # as the user asks for it
     names = [name for name in RECIPE_SETTINGS if model_known or name not in MODEL_SETTINGS]
@@ -260,8 +260,8 @@ def tag_recipe(config: Config, rows: int, *, joined: bool, gpu: bool = False) ->
     texts = 64 if rows > MANY_SENTENCES else Recipe.min_texts
     small, (low, _, many) = config.width <= SMALL_WIDTH, RDROP_ROWS
     rdrop = RDROP if gpu and small and low <= rows <= many else 0.0
-    layers = TAG_LR_DECAY
-    return Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=layers, min_texts=texts, rdrop=rdrop)
+    recipe = Recipe(lr=lr, scales_lr=False, epochs=epochs, layerwise_lr_decay=TAG_LR_DECAY, min_texts=texts)
+    return replace(recipe, rdrop=rdrop)
 
 
 def static_recipe(rows: int) -> Recipe:

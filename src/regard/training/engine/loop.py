@@ -66,8 +66,8 @@ def fit(job: TrainingJob) -> FitResult:
     If the training is repeated, each begins from the weights that the network has now, and the network gets the mean of
     their last weights (Wortsman et al., "Model soups", 2022). Only the first one is scored and saved.
     """
-    repeats = job.settings.repeats or 1
-    if repeats == 1 or not job.steps:
+    repeats = job.repeats
+    if repeats == 1:
         return _Loop(job).run()
     initial = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
     loop = _Loop(job)
