@@ -47,7 +47,8 @@ def before(task: str, rows: int) -> dict[str, Any]:
 def rows_of(task: str, data: Path, rows: int, test_rows: int, draw: int) -> tuple[Any, Any]:
     """Training and test rows; of tags, consecutive sentences, so that they are of whole documents."""
     if task != "tag":
-        train, test = split(SETS["sst2" if task == "classify" else "mrpc"](data), {"rows": rows, "draw": draw})
+        name = "sst2" if task == "classify" else "mrpc"
+        train, test = split(SETS[name](data), {"set": name, "rows": rows, "draw": draw})
         return train, test[:test_rows]
     whole = load_data(data / "conll2003")
     train, dev = whole.train[draw * 2 * rows :][:rows], whole.dev[:test_rows]

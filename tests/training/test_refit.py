@@ -214,13 +214,13 @@ def test_pairs_that_are_stopped_while_training_again_end_with_the_same_weights(
 @pytest.mark.parametrize(
     ("width", "rows", "probe", "gpu", "expected"),
     [
-        (384, 300, True, False, True),
-        (384, 301, True, False, False),
+        (384, 200, True, False, True),
+        (384, 201, True, False, False),
         (384, 100, False, False, False),
         (384, 10_000, False, True, True),
         (384, 10_001, True, True, False),
         (768, 1_000, False, True, False),
-        (768, 300, True, True, True),
+        (768, 200, True, True, True),
     ],
 )
 def test_by_default_where_it_takes_seconds(width: int, rows: int, probe: bool, gpu: bool, expected: bool) -> None:

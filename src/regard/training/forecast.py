@@ -36,6 +36,7 @@ from regard.training.defaults.recipes import (
     short_text_recipe,
     similarity_recipe,
     similarity_training,
+    tag_recipe,
 )
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.load_data import default_dev_fraction
@@ -177,6 +178,8 @@ def _chosen(
     if head_init == "similarity":
         repeats = pair_repeats(config, size.sequences)
         recipe = similarity_recipe(config, size.sequences, repeats=repeats, gpu=gpu)
+    if task == "tag" and pretrained and isinstance(config, ModelConfig):
+        recipe = tag_recipe(config, size.sequences, joined=False, gpu=gpu and config.dropout > 0)
     if task == "classify" and pretrained and head_init == "random":
         recipe = classifier_recipe(config, size.sequences, mean_length=size.mean, gpu=gpu) or recipe
     if task == "classify" and pretrained and head_init == "random" and classes == 2:

@@ -187,7 +187,9 @@ def test_pairs_are_read_more_often() -> None:
 @pytest.mark.parametrize(
     ("rows", "gpu", "pairs", "per_step"),
     [
-        (64, False, 1_600, 8),
+        (64, False, 800, 5),
+        (200, False, 1_000, 5),
+        (300, False, 1_200, 6),
         (1_000, False, 3_000, 15),
         (50_000, False, 6_000, 30),
         (64, True, 32_000, 64),
@@ -200,11 +202,43 @@ def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pa
     training = similarity_training(config, rows, gpu=gpu)
     assert (training.pairs, training.per_step) == (pairs, per_step)
     assert training.lr == pytest.approx(6e-5 * (per_step / 32) ** 0.5 if gpu else 6e-5)
+    narrow = similarity_training(replace(config, width=384), rows, gpu=gpu)
+    assert narrow.lr == pytest.approx(training.lr * 2**0.75 * (1 if gpu else 1.5))
 
 
-@pytest.mark.parametrize(("rows", "classes", "steps"), [(23, 2, 25), (24, 2, 50), (47, 4, 25), (48, 4, 50)])
-def test_very_few_rows_change_the_vectors_less(rows: int, classes: int, steps: int) -> None:
-    assert contrastive_training(rows, classes, gpu=False).steps == steps
+@pytest.mark.parametrize(("rows", "epochs", "texts"), [(200, 4, 16), (201, 8, 32), (500, 8, 32), (501, 6, 32)])
+def test_few_rows_from_a_probe_are_read_in_small_steps(rows: int, epochs: int, texts: int) -> None:
+    config = from_preset("bert-mini", weights=False).config
+    result = resolve_settings(
+        Settings(), DataSize(rows, 50.0, 60), config, pretrained=True, recipe=probe_recipe(config, rows)
+    )
+    assert (result.epochs, result.batch_tokens) == (epochs, 50 * texts)
+    assert result.lr == pytest.approx(6e-5 * 3**0.75)
+
+
+@pytest.mark.parametrize(("rows", "gpu", "texts"), [(400, False, 16), (501, False, 32), (400, True, 32)])
+def test_few_pairs_are_read_in_small_steps_on_a_cpu(rows: int, gpu: bool, texts: int) -> None:
+    config = from_preset("bert-mini", weights=False).config
+    recipe = similarity_recipe(config, rows, gpu=gpu)
+    result = resolve_settings(Settings(), DataSize(rows, 50.0, 60), config, pretrained=True, recipe=recipe)
+    assert result.batch_tokens == 50 * texts
+    assert result.lr == pytest.approx(6e-5 * 3**0.75)
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes", "gpu", "steps", "lr"),
+    [
+        (23, 2, False, 25, 4e-5),
+        (24, 2, False, 25, 1e-4),
+        (201, 2, False, 50, 5e-5),
+        (47, 4, False, 25, 4e-5),
+        (47, 4, True, 25, 4e-5),
+        (48, 4, True, 50, 5e-5),
+    ],
+)
+def test_few_rows_change_the_vectors_in_fewer_steps(rows: int, classes: int, gpu: bool, steps: int, lr: float) -> None:
+    training = contrastive_training(rows, classes, gpu=gpu)
+    assert (training.steps, training.lr) == (steps, lr)
 
 
 @pytest.mark.parametrize(

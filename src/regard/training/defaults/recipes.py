@@ -20,14 +20,15 @@ FINE_TUNING = 6e-5  # learning rate of a pretrained network of width 768 with 32
 LORA = 10  # factor on the learning rate for LoRA, whose matrices start at zero
 TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
-PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
+PROBE_EPOCHS = ((200, 4), (500, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
 SMALL_WIDTH = 512  # up to which an encoder is fine-tuned with large steps, and pairs and short texts without dropout,
 MANY_ROWS = 300  # if there are more rows than this
 SHORT_TEXT = 24  # tokens, on average
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 GPU_PAIRS = (32_000, 64_000)  # that similarity is learned from on a GPU: 16 per row, at least and at most;
-CPU_PAIRS = (1_600, 6_000)  # on a CPU three per row
+CPU_PAIRS = (800, 6_000)  # on a CPU three per row,
+FIVE_PER_ROW = 1_200  # or five, but no more than this
 SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
 FEW_PAIRS = 500  # and still fewer up to this number;
 REPEATS = 3  # above it, a small encoder is trained so often, and the weights are averaged;
@@ -43,8 +44,8 @@ FEW_CLASSES = 4  # up to which contrastive training comes before the probe,
 FEW_ROWS = 125  # if there are fewer rows per class than this
 VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
 REPEATED_ROWS = 24  # of each of two classes, from which it is repeated on a GPU
-REFIT_ROWS = 300  # up to which a training from a linear probe is repeated on all rows, validation rows too,
-GPU_REFIT_ROWS = 10_000  # and on a GPU any fine-tuning of a small encoder on single texts
+REFIT_ROWS = 200  # up to which a training from a linear probe is short, and repeated with the validation rows too;
+GPU_REFIT_ROWS = 10_000  # on a GPU, any fine-tuning of a small encoder on single texts is repeated, up to this
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 RDROP = 1.0  # weight of R-Drop on a GPU, for tags, and for single texts that are not short,
 RDROP_ROWS = (1_000, 10_000, 30_000)  # from the first to the last number of rows; for texts above the second,
@@ -156,10 +157,11 @@ def default_refit(config: Config, rows: int, *, probe: bool, gpu: bool) -> bool:
 def probe_recipe(config: Config, rows: int) -> Recipe:
     """Fine-tuning that starts from a linear probe: the head is good already, so the learning rate is never higher.
 
-    Little data is read more often. Both were chosen by the study in benchmarks/defaults.md.
+    Little data is read more often. Very little is read less often, in smaller steps, since it is trained on twice. Both
+    were chosen by the study in benchmarks/defaults.md.
     """
     epochs = next((value for limit, value in PROBE_EPOCHS if rows <= limit), 2)
-    return Recipe(lr=_fine_tuning_lr(config), epochs=epochs, batch_growth=1.0, min_texts=TEXTS)
+    return _fine_tuning_recipe(config, epochs=epochs, few_rows=rows <= REFIT_ROWS)
 
 
 def default_head_init(classes: int, rows: int) -> str:
@@ -222,30 +224,36 @@ def similarity_recipe(config: Config, rows: int, *, repeats: int = 1, gpu: bool 
     epochs: float = 4 if rows <= FEW_PAIRS else 5
     if repeats > 1:
         epochs = GPU_EPOCHS if gpu else CPU_EPOCHS
-    return Recipe(epochs=epochs, lr=_fine_tuning_lr(config), batch_growth=1.0, min_texts=TEXTS, repeats=repeats)
+    recipe = _fine_tuning_recipe(config, epochs=epochs, few_rows=rows <= FEW_PAIRS and not gpu)
+    return replace(recipe, repeats=repeats)
 
 
 def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:
     """How long a network learns similarity before it is trained on text pairs: longer on a GPU, where it takes seconds.
 
-    On a CPU, both together take about as long as training on the labels alone would, except with few rows.
+    On a CPU, both together take about as long as training on the labels alone would.
     """
     lr = _fine_tuning_lr(config)
-    per_row, (low, high), steps = (16, GPU_PAIRS, 500) if gpu else (3, CPU_PAIRS, 200)
-    pairs = min(max(per_row * rows, low), high)
-    per_step = pairs // steps
-    return SimilarityTraining(pairs, per_step, lr=lr * max(per_step / TEXTS, 1.0) ** 0.5)
+    if gpu:
+        pairs = min(max(16 * rows, GPU_PAIRS[0]), GPU_PAIRS[1])
+        per_step = pairs // 500
+        return SimilarityTraining(pairs, per_step, lr=lr * max(per_step / TEXTS, 1.0) ** 0.5)
+    pairs = min(max(3 * rows, min(5 * rows, FIVE_PER_ROW), CPU_PAIRS[0]), CPU_PAIRS[1])
+    return SimilarityTraining(pairs, max(pairs // 200, 5), lr=lr * (1.5 if config.width <= SMALL_WIDTH else 1.0))
 
 
 def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTraining:
     """With very few rows of each class, the vectors stay closer to the pretrained ones.
 
-    With two classes and enough rows, the mean of several faster trainings is better. On a GPU they take seconds.
+    With two classes and enough rows, the mean of several faster trainings is better. On a GPU they take seconds. On a
+    CPU, few rows, which are trained on twice, take half of the steps.
     """
     if rows < VERY_FEW_ROWS * classes:
         return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5)
     if gpu and classes == 2 and rows >= REPEATED_ROWS * classes:
         return ContrastiveTraining(steps=50, texts=TEXTS, lr=1e-4, repeats=3)
+    if not gpu and rows <= REFIT_ROWS:
+        return ContrastiveTraining(steps=25, texts=TEXTS, lr=1e-4)
     return ContrastiveTraining(steps=50, texts=TEXTS, lr=5e-5)
 
 
@@ -311,6 +319,13 @@ def texts_per_step(sequences: int, config: Config, recipe: Recipe) -> int:
     if config.width > SMALL_WIDTH or recipe.lr is not None:
         return TEXTS
     return next((texts for limit, texts in MORE_TEXTS if sequences <= limit), MOST_TEXTS)
+
+
+def _fine_tuning_recipe(config: Config, *, epochs: float, few_rows: bool) -> Recipe:
+    """Steps of 32 texts, with few rows of 16, at the same learning rate."""
+    texts = TEXTS // 2 if few_rows else TEXTS
+    lr = _fine_tuning_lr(config) * (TEXTS / texts) ** 0.5  # so that it is the same for steps of this size
+    return Recipe(lr=lr, epochs=epochs, batch_growth=1.0, min_texts=texts)
 
 
 def _fine_tuning_lr(config: Config) -> float:
