@@ -202,6 +202,7 @@ def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pa
     training = similarity_training(config, rows, gpu=gpu)
     assert (training.pairs, training.per_step) == (pairs, per_step)
     assert training.lr == pytest.approx(6e-5 * (per_step / 32) ** 0.5 if gpu else 6e-5)
+    assert isinstance(config, ModelConfig)
     narrow = similarity_training(replace(config, width=384), rows, gpu=gpu)
     assert narrow.lr == pytest.approx(training.lr * 2**0.75 * (1 if gpu else 1.5))
 
