@@ -31,6 +31,13 @@ class Arguments:
 COMMAND = Command(name="toy", arguments=Arguments, help="", run=lambda arguments: None)
 
 
+def test_columns_are_separated_by_commas() -> None:
+    with pytest.raises(UsageError, match="--columns first=a,second=b,label=c"):
+        check_flags(COMMAND, ["--columns", "first=a", "second=b", "label=c", "--nonsense"])
+    with pytest.raises(UsageError, match="--columns is not a flag"):
+        check_flags(COMMAND, ["--columns", "first=a,second=b", "data.csv"])
+
+
 @pytest.mark.parametrize(
     "flag",
     ["--top-rows", "--top_rows=3", "--output", "--to", "--lora.rank", "--rank", "--tyro-print-completion"],

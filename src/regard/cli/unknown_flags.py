@@ -17,18 +17,21 @@ from regard.errors import suggest
 from regard.training.settings import NOT_NEEDED, OLD_NAMES
 
 FLAG = re.compile(r"--[A-Za-z][\w.-]*(?==|$)")
+COLUMN = re.compile(r"[a-z_]+=.")  # such as text=review
 POSITIONAL = get_args(Positional[str])[1]  # the marker that the type adds
 
 
 def check_flags(command: Command, words: Sequence[str]) -> None:
-    """Raise UsageError for the first unknown flag. Words after `--` are arguments."""
+    """Raise UsageError for the first unknown flag, or for columns in several words. Words after `--` are arguments."""
     if not is_dataclass(command.arguments) or "-h" in words or "--help" in words:
         return
     known = {_flag(name) for name in (*_names(command.arguments), "help")}
     trainer_flags: set[str] = set()
     if command.parse is not None:
         trainer_flags = {_flag(name) for name in (*OWN, *OLD_NAMES, *NOT_NEEDED)}
-    for word in itertools.takewhile(lambda word: word != "--", words):
+    words = list(itertools.takewhile(lambda word: word != "--", words))
+    _check_columns(command, words)
+    for word in words:
         match = FLAG.match(word)
         if match is None or match[0].startswith("--tyro-"):
             continue
@@ -38,6 +41,19 @@ def check_flags(command: Command, words: Sequence[str]) -> None:
             raise UsageError(
                 f"{match[0]} is not a flag of regard {command.name}.{suggest(flag, sorted(known))} {advice}"
             )
+
+
+def _check_columns(command: Command, words: Sequence[str]) -> None:
+    """Columns are one value, with commas: further words would be reported as unrecognized options."""
+    if "--columns" not in words:
+        return
+    values = words[words.index("--columns") + 1 :]
+    columns = list(itertools.takewhile(lambda word: COLUMN.match(word) is not None, values))
+    if len(columns) > 1:
+        raise UsageError(
+            f"--columns takes one value, but was given {len(columns)}. Separate them with commas: "
+            f"--columns {','.join(columns)}. See regard {command.name} --help."
+        )
 
 
 def _names(arguments: Any, prefix: str = "") -> set[str]:
