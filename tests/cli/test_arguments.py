@@ -20,7 +20,6 @@ from regard.errors import DataError, InputError
     ("columns", "content", "texts"),
     [
         (None, "één\ntwee", ["één", "twee"]),
-        (None, "text,label\na,b\n", ["text,label", "a,b"]),  # plain text unless a column is named
         ("text=said", "said,label\néén,b\n", ["één"]),
         ("text=said", '{"said": "one"}\n{"said": "two"}\n', ["one", "two"]),
     ],
@@ -28,6 +27,12 @@ from regard.errors import DataError, InputError
 def test_texts_from_stdin(monkeypatch: pytest.MonkeyPatch, columns: str | None, content: str, texts: list[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
     assert read_texts("-", columns) == texts
+
+
+def test_a_table_from_stdin_is_plain_text_unless_a_column_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text,label\na,b\n")))
+    with pytest.warns(UserWarning, match="stdin is read one text per line, but looks like csv"):
+        assert read_texts("-") == ["text,label", "a,b"]
 
 
 def test_a_table_from_stdin_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,16 +166,19 @@ def read_texts(
     name: str, columns: str | None = None, encoding: str | None = None, format: str | None = None
 ) -> list[str]:
     """The texts of a file: the text column of a table, else one text per line; `-` is stdin."""
-    from regard.data.readers import read
+    from regard.data.readers import Reader
     from regard.data.records import DocumentRecord
     from regard.data.schema.columns import parse_columns
+    from regard.data.schema.options import read_options
+    from regard.data.sources.locate import find_sources
     from regard.predict.batch.rows import is_plain, warn_of_table
 
+    sources = find_sources(name)
     if format is None and is_plain(name, columns):
-        warn_of_table(name, encoding=encoding)
+        warn_of_table(sources, encoding=encoding)
     column_roles = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns, format) else format
-    reader = read(name, task="text", format=format, columns=column_roles, encoding=encoding)
+    reader = Reader(sources, read_options(task="text", format=format, columns=column_roles, encoding=encoding))
     if column_roles and reader.schema.format == "text":
         raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
     texts = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -76,6 +77,18 @@ def test_a_table_by_any_name_needs_its_format(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="one text per line, but looks like csv with the columns text, label; use"):
         assert next(file_rows(str(table), "classify")).item.text == "text,label"
     assert next(file_rows(str(plain), "classify")).item.text == "Hello, you"
+
+
+def test_a_table_on_stdin_is_read_by_line_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(content: str) -> list[str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+        return [row.item.text for row in file_rows("-", "classify")]
+
+    with pytest.warns(UserWarning, match="stdin is read one text per line, but looks like csv with the columns text"):
+        assert rows("text,label\nfine,yes\n") == ["text,label", "fine,yes"]
+    assert rows("Hello, you\nAnd, you\n") == ["Hello, you", "And, you"]
+    many = [f"line {number}, of many" for number in range(200_000)]
+    assert rows("\n".join(many)) == many
 
 
 def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def file_rows(
     known = read_options or TrainingReadOptions()
     opened = _Opened(name, sources, columns or {}, known, format, encoding or known.encoding_of(sources))
     if format is None and is_plain(name, columns):
-        warn_of_table(name, encoding=opened.encoding)
+        warn_of_table(sources, encoding=opened.encoding)
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
         columns_of_row = row_columns(row, reader.schema)
@@ -172,16 +172,15 @@ def is_plain(name: str, columns: Columns | str | None, format: str | None = None
     return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in table_suffixes()
 
 
-def warn_of_table(name: str, *, encoding: str | None = None) -> None:
-    """Warn if a file that is read one text per line seems to be a table. Stdin can be read only once."""
-    if name == "-":
-        return
+def warn_of_table(sources: Sources, *, encoding: str | None = None) -> None:
+    """Warn if a file that is read one text per line seems to be a table. What is read of stdin here is read again."""
     try:
-        schema = Reader(find_sources(name), read_options(encoding=encoding)).schema
+        schema = Reader(sources, read_options(encoding=encoding)).schema
     except DataError:
         return
     if schema.format in TABLES and schema.header and "text" in schema.columns:
         names = ", ".join([*schema.columns.values(), *schema.unused])
+        name = sources[0][0].name
         read = f"{name} is read one text per line, but looks like {schema.format} with the columns {names:.80}"
         warnings.warn(f"{read}; use --format {schema.format} to read it as a table.", UserWarning, stacklevel=3)
 
