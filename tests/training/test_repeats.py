@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.training.helpers import WATER_ROWS, Digest, stop_at
 import regard
 from regard.errors import InputError
 from regard.training.defaults.recipes import SimilarityTraining
-from regard.training.engine.loop import Stopped
+from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init.similarity import LEARNING
 
 SETTINGS: dict[str, Any] = {"epochs": 2, "lr": 1e-3, "batch_size": 8, "device": "cpu", "log_every": 1}
@@ -31,6 +33,19 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train(encoder: Path, out: Path, **settings: Any) -> Any:
     more = {"start": encoder, "head_init": "random", "dev_fraction": 0.0, **SETTINGS, **settings}
     return regard.train(WATER_ROWS, out=out, **more)
+
+
+def stop_in(number: int) -> Callable[[Any], None]:
+    """A progress callback that stops the training with this number, at its fourth step."""
+    stop, trainings = stop_at(4), 1
+
+    def progress(event: Any) -> None:
+        nonlocal trainings
+        trainings += bool(event.values.get("repeat"))
+        if trainings == number:
+            stop(event)
+
+    return progress
 
 
 def test_the_weights_are_the_mean(encoder: Path, tmp_path: Path) -> None:
@@ -76,25 +91,20 @@ def test_all_rows_are_trained_on_as_often(encoder: Path, tmp_path: Path) -> None
 def test_a_stopped_run_goes_on(encoder: Path, tmp_path: Path, digest: Digest, number: int) -> None:
     """In the first training, or in the second, which begins again then."""
     train(encoder, tmp_path / "whole", repeats=2)
-    stop = stop_at(4)
-    trainings = 1
-
-    def progress(event: Any) -> None:
-        nonlocal trainings
-        trainings += bool(event.values.get("repeat"))
-        if trainings == number:
-            stop(event)
-
     with pytest.raises(Stopped, match=r"state is saved|first training is saved"):
-        train(encoder, tmp_path / "run", repeats=2, progress=progress)
+        train(encoder, tmp_path / "run", repeats=2, progress=stop_in(number))
     train(encoder, tmp_path / "run", repeats=2, resume=True)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
 
 
-def test_pairs_learn_similarity_again_when_a_stopped_run_goes_on(
-    encoder: Path, tmp_path: Path, digest: Digest, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("saves", [True, False])
+@pytest.mark.parametrize("number", [1, 2])
+def test_pairs_learn_similarity_once_if_its_weights_are_saved(
+    encoder: Path, tmp_path: Path, digest: Digest, monkeypatch: pytest.MonkeyPatch, saves: bool, number: int
 ) -> None:
-    """Every training begins from the weights that similarity leaves, which are not saved."""
+    """Every training begins from the weights that similarity leaves: a CPU saves them, a GPU computes them again."""
+    if not saves:
+        monkeypatch.setattr("regard.training.pipeline.fit", lambda job: fit(replace(job, saves_initial=False)))
     short = SimilarityTraining(pairs=40, per_step=8, lr=1e-3)
     monkeypatch.setattr("regard.training.head_init.initializer.similarity_training", lambda *_, **__: short)
     rows = [{"first": row["text"], "second": "cold water", "label": row["label"]} for row in WATER_ROWS]
@@ -102,12 +112,14 @@ def test_pairs_learn_similarity_again_when_a_stopped_run_goes_on(
     whole: list[Any] = []
     regard.train(rows, out=tmp_path / "whole", progress=whole.append, **options)
     with pytest.raises(Stopped):
-        regard.train(rows, out=tmp_path / "run", progress=stop_at(3), **options)
+        regard.train(rows, out=tmp_path / "run", progress=stop_in(number), **options)
+    assert (tmp_path / "run/state/initial.safetensors").exists() == saves
     rest: list[Any] = []
     regard.train(rows, out=tmp_path / "run", resume=True, progress=rest.append, **options)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
     learned = [{event.values.get("what") for event in events if event.kind == "fit"} for events in (whole, rest)]
-    assert all(LEARNING in what for what in learned)
+    assert [LEARNING in what for what in learned] == [True, not saves]
+    assert not (tmp_path / "run/state").exists()
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
-from regard.training.resume.state import has_state
+from regard.training.resume.state import has_initial_weights, has_state
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
@@ -64,7 +64,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         context.report(TrainingEvent("begin", 0, job.steps, values))
         before: dict[str, Any] = {}
         resumed = context.resume and has_state(context.folder)
-        resumed = resumed and job.repeats == 1  # every other training begins from the initial weights again
+        if job.repeats > 1:  # every training begins from the initial weights
+            resumed = resumed and has_initial_weights(context.folder)
         if inputs.initialize is not None and not resumed:
             began = time.monotonic()
             inputs.initialize(job)
@@ -122,6 +123,7 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         identity=identity,
         score_initial=inputs.initialize is not None and inputs.model.head_init != "similarity",
         prefer_last=inputs.model.pretrained and decays,
+        saves_initial=inputs.initialize is not None and context.device.type == "cpu",  # a GPU computes them in seconds
     )
     if inputs.distillation is not None:
         job = replace(job, distillation=inputs.distillation)

@@ -69,15 +69,14 @@ def fit(job: TrainingJob) -> FitResult:
     repeats = job.repeats
     if repeats == 1:
         return _Loop(job).run()
-    initial = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
-    loop = _Loop(job)
+    loop = _Loop(job, initial={name: tensor.clone() for name, tensor in weights_of(job.network).items()})
     result = loop.run()
     if job.score is not None and result.best_step < result.steps:
         loop.report_note("an earlier step than the last was the best: the training is not repeated")
         return result
     mean = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
     for number in range(2, repeats + 1):
-        again = loop.repeat(initial, number)
+        again = loop.repeat(number)
         result = replace(result, seconds=result.seconds + again.seconds, tokens=result.tokens + again.tokens)
         for name, tensor in weights_of(job.network).items():
             if tensor.is_floating_point():
@@ -87,8 +86,10 @@ def fit(job: TrainingJob) -> FitResult:
 
 
 class _Loop:
-    def __init__(self, job: TrainingJob) -> None:
+    def __init__(self, job: TrainingJob, *, initial: Mapping[str, Tensor] | None = None) -> None:
+        """initial: the weights that each training begins from, if it is repeated, unless the state has them."""
         self.job, self.settings, self.world = job, job.settings, job.world
+        self.initial = initial
         self.device = next(job.network.parameters()).device
         assert self.settings.lr is not None
         if self.world.ranks > 1:
@@ -165,8 +166,9 @@ class _Loop:
             self.compilation.reason,
         )
 
-    def repeat(self, initial: Mapping[str, Tensor], number: int) -> FitResult:
-        """Train again from these weights with another seed. Nothing is scored or saved; recorded steps are reused."""
+    def repeat(self, number: int) -> FitResult:
+        """Train again from the initial weights with another seed. Nothing is scored or saved; steps stay recorded."""
+        assert self.initial is not None
         first = self.job
         seed = self.settings.seed + 1
         self.settings = replace(self.settings, seed=seed)
@@ -174,7 +176,7 @@ class _Loop:
         self.job = replace(
             first, settings=self.settings, batches=batches, memory=None, score=None, writes_files=False, resume=False
         )
-        put_weights(self.job.network, initial)
+        put_weights(self.job.network, self.initial)
         for state in self.optimizer.state.values():
             for tensor in state.values():
                 tensor.zero_()
@@ -408,6 +410,7 @@ class _Loop:
                 best=self.best,
                 average=self.average.means,
                 identity=self.job.identity,
+                initial=self.initial if self.job.saves_initial else None,
             )
         self.world.barrier()
         self.saved = time.monotonic()
@@ -421,6 +424,8 @@ class _Loop:
         restore_state(self.job.network, self.optimizer, saved.optimizer)
         self.average.restore(saved.average)
         self.at, self.best = saved.position, saved.best
+        if saved.initial is not None:
+            self.initial = saved.initial
         self.at.micro_tokens = min(self.settings.micro_batch_tokens or self.at.micro_tokens, self.at.micro_tokens)
         if self.shape is not None:
             self.shape = self.shape.cut(min(self.shape.tokens, self.at.micro_tokens))

@@ -29,11 +29,12 @@ from regard.training.resume.position import TrainingPosition
 from regard.training.settings import Settings
 
 STATE = "state"
-WEIGHTS, OPTIMIZER, BEST, AVERAGE, POSITION, SHARDS = (
+WEIGHTS, OPTIMIZER, BEST, AVERAGE, INITIAL, POSITION, SHARDS = (
     "weights.safetensors",
     "optimizer.safetensors",
     "best.safetensors",
     "average.safetensors",
+    "initial.safetensors",
     "state.json",
     "shards",
 )
@@ -59,6 +60,11 @@ def has_state(folder: Path) -> bool:
     return (folder / STATE).exists()
 
 
+def has_initial_weights(folder: Path) -> bool:
+    """Whether the saved training state includes the weights that a repeated training begins from."""
+    return INITIAL in state_files(folder)
+
+
 def save_state(
     folder: Path,
     position: TrainingPosition,
@@ -68,8 +74,12 @@ def save_state(
     best: Mapping[str, Tensor] | None,
     average: Mapping[str, Tensor],
     identity: Mapping[str, Any],
+    initial: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Replace the state in the run's folder. Best weights that have not changed are hard-linked, not written again."""
+    """Replace the state in the run's folder. Best weights that have not changed are hard-linked, not written again.
+
+    initial: the weights that a repeated training begins from; they never change, and are linked too.
+    """
     target = folder / STATE
     try:
         with _new_state(folder) as new_folder:
@@ -78,10 +88,11 @@ def save_state(
             if average:
                 _save(new_folder / AVERAGE, average)
             digests: Digests = {}
-            if best is not None:
-                digests = _linked(target, new_folder, position.best_step)
-            if best is not None and not digests:
-                _save(new_folder / BEST, best)
+            for name, unchanging, best_step in ((BEST, best, position.best_step), (INITIAL, initial, None)):
+                if unchanging is not None:
+                    digests |= _linked(target, new_folder, name, best_step)
+                    if name not in digests:
+                        _save(new_folder / name, unchanging)
             _write(new_folder, position, identity, digests)
     except FolderError as error:
         raise _unsaved(error, target, position) from error
@@ -127,17 +138,20 @@ def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> Folder
     )
 
 
-def _linked(old: Path, new_folder: Path, best_step: int) -> Digests:
-    """Hard-link the best weights of the old state if they are still the best; returns their name and digest."""
+def _linked(old: Path, new_folder: Path, name: str, best_step: int | None) -> Digests:
+    """Hard-link weights of the old state that have not changed; returns their name and digest.
+
+    best_step: the best weights are the same if they are of this step.
+    """
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
-        if not has_valid_digest(stored) or stored["position"]["best_step"] != best_step:
+        if not has_valid_digest(stored) or best_step not in (None, stored["position"]["best_step"]):
             return {}
-        digest: dict[str, Any] = stored["files"][BEST]
-        os.link(old / BEST, new_folder / BEST)
+        digest: dict[str, Any] = stored["files"][name]
+        os.link(old / name, new_folder / name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return {BEST: digest}
+    return {name: digest}
 
 
 def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -156,6 +170,7 @@ class SavedState:
     optimizer: dict[str, Tensor]
     best: dict[str, Tensor] | None
     average: dict[str, Tensor] = field(default_factory=dict)  # the mean of the weights; empty if it has not begun
+    initial: dict[str, Tensor] | None = None  # what a repeated training begins from
     checked: bool = True
 
 
@@ -248,7 +263,8 @@ def _read(
             raise _damaged(target, f"{target / name} is missing")
     best = _load(target / BEST) if BEST in names else None
     average = _load(target / AVERAGE) if AVERAGE in names else {}
-    return SavedState(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best, average)
+    initial = _load(target / INITIAL) if INITIAL in names else None
+    return SavedState(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best, average, initial)
 
 
 def _load(path: Path) -> dict[str, Tensor]:
@@ -259,8 +275,8 @@ def _load(path: Path) -> dict[str, Tensor]:
 def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
     """Whether weights and optimizer are those of a network with these parameters."""
     shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
-    both = [weights for weights in (saved.weights, saved.best) if weights]
-    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in weights.items()} for weights in both]
+    whole = [weights for weights in (saved.weights, saved.best, saved.initial) if weights]
+    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in weights.items()} for weights in whole]
     averaged = all(shapes.get(name) == (tensor.shape, tensor.dtype) for name, tensor in saved.average.items())
     names = {key.rpartition("|")[0] for key in saved.optimizer}
     return averaged and all(one == shapes for one in known) and names <= set(shapes)
@@ -300,7 +316,7 @@ def state_files(folder: Path) -> set[str]:
     return {
         name
         for name in files_of(target)
-        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST, AVERAGE) or name.startswith(f"{SHARDS}/")
+        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST, AVERAGE, INITIAL) or name.startswith(f"{SHARDS}/")
     }
 
 
