@@ -21,6 +21,7 @@ from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
 from regard.data.batching.examples import Examples
 from regard.errors import FolderError, InputError
+from regard.tasks.recipe import Recipe
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training import pipeline
 from regard.training.engine.loop import Stopped
@@ -282,6 +283,25 @@ def test_another_training_is_not_resumed(
         train(fewer, out=tmp_path / "run", **small_settings, **LONG, resume=True)
     with pytest.raises(InputError, match="resume and overwrite"):
         small(tmp_path / "run", **LONG, resume=True, overwrite=True)
+
+
+def test_what_another_device_or_version_would_choose_is_not_used(
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed run has the settings that it began with; what is given still has to be the same."""
+    settings: dict[str, Any] = {"lr": None, "epochs": None, "batch_size": None, "log_every": 1}
+    small(tmp_path / "whole", **settings)
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **settings, progress=stop_at(3))
+    recipes = "regard.training.defaults.recipes"
+    monkeypatch.setattr(f"{recipes}._epochs", lambda *_, **__: 1)
+    monkeypatch.setattr(f"{recipes}._default_lr", lambda *_, **__: 0.5)
+    monkeypatch.setattr(f"{recipes}.PLAIN", Recipe(warmup=0.5, rdrop=1.0))
+    with pytest.raises(InputError, match=r"cannot be resumed \(steps: None then, 5 now\)|epochs: .* then, None now"):
+        small(tmp_path / "run", **settings, steps=5, resume=True)
+    small(tmp_path / "run", **settings, resume=True)
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+    assert small(tmp_path / "run", **settings, resume=True).steps > 3
 
 
 def test_another_task_or_vocabulary_is_another_training(

@@ -58,6 +58,7 @@ from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
+from regard.training.resume.state import with_saved_settings
 from regard.training.run import RunContext, TrainingInputs
 from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import RecordValidation
@@ -115,6 +116,7 @@ def train(
     check_model_settings(preset, user_settings.model)
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
+    user_settings = with_saved_settings(user_settings, folder) if resume else user_settings
     reading: dict[str, Any] = {
         "format": format,
         "columns": columns,

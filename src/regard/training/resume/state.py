@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard.checkpoint.files import atomic_folder, read_json, write_json
-from regard.checkpoint.manifest import files_of
+from regard.checkpoint.manifest import RUN, files_of
 from regard.digests import Digests, describe_damage, file_digests, has_valid_digest, with_digest
 from regard.errors import FolderError, InputError, shorten
 from regard.foreign import file_errors, open_regular_file, path_inside
@@ -37,6 +37,10 @@ WEIGHTS, OPTIMIZER, BEST, AVERAGE, INITIAL, POSITION, SHARDS = (
     "initial.safetensors",
     "state.json",
     "shards",
+)
+CHOSEN = (  # settings that are chosen from the data, the model and the device, where the user leaves them open
+    *("epochs", "steps", "lr", "batch_tokens", "schedule", "warmup", "adam_beta2", "layerwise_lr_decay", "dropout"),
+    *("label_smoothing", "rdrop", "rdrop_start", "repeats"),
 )
 FORMAT = 2  # of state.json; the first had no digests
 
@@ -289,6 +293,22 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
             f"{folder} was started with other settings or data, so it cannot be resumed ({changed}). Give the "
             "same ones, or start over with --overwrite."
         )
+
+
+def with_saved_settings(settings: Settings, folder: Path) -> Settings:
+    """The same settings, with those of the run in the folder for what is not given.
+
+    Another device, or another version of regard, may choose others. What cannot be read is reported later.
+    """
+    for path, part in ((folder / STATE / POSITION, "identity"), (folder / RUN, "settings")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, InputError):
+            saved = json.loads(path.read_text(encoding="utf-8"))[part]
+            chosen = {name: saved[name] for name in CHOSEN if name in saved and getattr(settings, name) is None}
+            if settings.epochs is not None or settings.steps is not None:
+                chosen.pop("epochs", None)
+                chosen.pop("steps", None)
+            return Settings.of(chosen, start=settings)
+    return settings
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
