@@ -1,6 +1,7 @@
-"""CPU seconds and scores of the defaults beside those before the study of defaults.md, on small parts of three sets.
+"""CPU seconds and scores of the defaults beside those before the study of defaults.md, on small parts of several sets.
 
     OMP_NUM_THREADS=1 python benchmarks/defaults_cpu.py --data DATA [--rows 400] [--draws 3] [--test-rows 1000]
+    OMP_NUM_THREADS=1 python benchmarks/defaults_cpu.py --data DATA --sets sst2 novels topics-20 --per-class 8
 
 "before": a random head on the first token, the model's own dropout, the learning rate and epochs of that time, a tenth
 of the rows for validation, sentences without context. "now": nothing is given. Both are trained on the same rows, one
@@ -14,7 +15,6 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -25,7 +25,15 @@ from defaults import SETS, split
 import regard
 from regard.training.load_data import fingerprint, load_data
 
-MAIN = {"classify": "accuracy", "pair": "accuracy", "tag": "f1"}
+TASKS = {
+    "sst2": "classify",
+    "novels": "classify",
+    "topics-20": "classify",
+    "mrpc": "pair",
+    "stsb": "pair",
+    "conll": "tag",
+}
+MAIN = ("pearson", "accuracy", "f1")  # the first of these that a set has
 EPOCHS = ((500, 8), (2_000, 6), (8_000, 5), (30_000, 4))  # of that time, up to so many rows
 
 
@@ -44,11 +52,12 @@ def before(task: str, rows: int) -> dict[str, Any]:
     return {**settings, "head_init": "random", "pooling": "first", "dropout": 0.1}
 
 
-def rows_of(task: str, data: Path, rows: int, test_rows: int, draw: int) -> tuple[Any, Any]:
+def rows_of(name: str, data: Path, options: argparse.Namespace, draw: int) -> tuple[Any, Any]:
     """Training and test rows; of tags, consecutive sentences, so that they are of whole documents."""
-    if task != "tag":
-        name = "sst2" if task == "classify" else "mrpc"
-        train, test = split(SETS[name](data), {"set": name, "rows": rows, "draw": draw})
+    rows, test_rows = options.rows, options.test_rows
+    if TASKS[name] != "tag":
+        size = {"per_class": options.per_class} if options.per_class else {"rows": rows}
+        train, test = split(SETS[name](data), {"set": name, "draw": draw, **size})
         return train, test[:test_rows]
     whole = load_data(data / "conll2003")
     train, dev = whole.train[draw * 2 * rows :][:rows], whole.dev[:test_rows]
@@ -68,34 +77,37 @@ def run(train: Any, test: Any, settings: dict[str, Any]) -> tuple[float, dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tasks", nargs="+", default=list(MAIN), choices=list(MAIN))
+    parser.add_argument("--sets", nargs="+", default=["sst2", "mrpc", "conll"], choices=list(TASKS))
     parser.add_argument("--rows", type=int, default=400)
+    parser.add_argument("--per-class", type=int, default=0, help="rows of each class, instead of --rows")
     parser.add_argument("--test-rows", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "defaults_cpu.jsonl")
     options = parser.parse_args()
-    for task in options.tasks:
-        kinds: dict[str, Callable[[Any], dict[str, Any]]] = {
-            "before": lambda train, task=task: before(task, options.rows if task == "tag" else round(0.9 * len(train))),  # type: ignore[misc]
-            "now": lambda train: {},
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in kinds}
-        scores: dict[str, list[float]] = {name: [] for name in kinds}
-        for draw in range(options.draws):
-            train, test = rows_of(task, options.data, options.rows, options.test_rows, draw)
-            for name, settings in kinds.items():
-                given = {key: value for key, value in settings(train).items() if value is not None}
-                took, every = run(train, test, {"seed": draw, **given})
-                seconds[name].append(took)
-                scores[name].append(every[MAIN[task]])
-                line = {"task": task, "rows": options.rows, "draw": draw, "defaults": name}
-                line |= {"cpu_seconds": round(took, 1), "score": round(every[MAIN[task]], 4)}
-                print(json.dumps(line), flush=True)
-                with options.out.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-        ratio = sum(seconds["now"]) / sum(seconds["before"])
-        table = ", ".join(f"{name} {mean(scores[name]):.4f} in {mean(seconds[name]):.0f} s" for name in kinds)
-        print(f"{task}: {table}; {ratio:.2f} times the CPU time", flush=True)
+    for name in options.sets:
+        compare(name, options)
+
+
+def compare(name: str, options: argparse.Namespace) -> None:
+    """Train on one set with both settings, draw after draw; every result is printed and written at once."""
+    results: dict[str, list[tuple[float, float]]] = {"before": [], "now": []}
+    for draw in range(options.draws):
+        train, test = rows_of(name, options.data, options, draw)
+        rows = options.rows if test is None else len(train)
+        old = before(TASKS[name], rows if test is None else round(0.9 * rows))
+        for defaults, settings in (("before", old), ("now", {})):
+            given = {key: value for key, value in settings.items() if value is not None}
+            took, scores = run(train, test, {"seed": draw, **given})
+            score = next(scores[key] for key in MAIN if key in scores)
+            results[defaults].append((took, score))
+            line = {"set": name, "task": TASKS[name], "rows": rows, "draw": draw, "defaults": defaults}
+            line |= {"cpu_seconds": round(took, 1), "score": round(score, 4)}
+            print(json.dumps(line), flush=True)
+            with options.out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+    seconds, scores_of = ({key: mean(pair[at] for pair in runs) for key, runs in results.items()} for at in (0, 1))
+    table = ", ".join(f"{key} {scores_of[key]:.4f} in {seconds[key]:.0f} s" for key in results)
+    print(f"{name}: {table}; {seconds['now'] / seconds['before']:.2f} times the CPU time", flush=True)
 
 
 if __name__ == "__main__":
