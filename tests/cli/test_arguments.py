@@ -13,7 +13,7 @@ import pytest
 
 from regard.cli.arguments import check_not_files, check_texts, read_texts
 from regard.cli.output import UsageError
-from regard.errors import DataError, InputError
+from regard.errors import DataError
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="--columns text=NAME"):
         read_texts(str(tmp_path / "a.parquet"))
     (tmp_path / "a.txt").write_text("one\ntwo\n")
-    with pytest.raises(InputError, match="is plain text and has none"):
+    with pytest.raises(DataError, match=r"is plain text and has no columns, but columns were given \(text=said\)"):
         read_texts(str(tmp_path / "a.txt"), "text=said")
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.output import UsageError
-from regard.errors import InputError
 
 # Names in help lines. They are written here because their registries take long to import; a test compares them.
 TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "masked", "causal", "bidirectional")
@@ -179,8 +178,6 @@ def read_texts(
     column_roles = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns, format) else format
     reader = Reader(sources, read_options(task="text", format=format, columns=column_roles, encoding=encoding))
-    if column_roles and reader.schema.format == "text":
-        raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
     texts = []
     for record in reader:
         assert isinstance(record, DocumentRecord)

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.helpers import Capture, run
 
 import regard
+from regard.errors import DataError
 from regard.predict.batch.rows import file_rows
 
 TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
@@ -86,9 +87,28 @@ def test_a_table_on_stdin_is_read_by_line_with_a_warning(monkeypatch: pytest.Mon
 
     with pytest.warns(UserWarning, match="stdin is read one text per line, but looks like csv with the columns text"):
         assert rows("text,label\nfine,yes\n") == ["text,label", "fine,yes"]
+    for content, looks in (
+        ('{"text": "fine"}\n', "jsonl with the columns text; use --format jsonl"),
+        ("fine\tyes\nbad\tno\n", "tsv with 2 columns; use --format tsv"),
+        ("Text\nfine\n", "csv with one column"),
+    ):
+        with pytest.warns(UserWarning, match=f"one text per line, but looks like {looks}"):
+            assert rows(content) == content.splitlines()
     assert rows("Hello, you\nAnd, you\n") == ["Hello, you", "And, you"]
     many = [f"line {number}, of many" for number in range(200_000)]
     assert rows("\n".join(many)) == many
+
+
+def test_columns_make_a_table_of_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(columns: dict[str, str], content: str = 'a,b\nfine,yes\n"so, so",no\n') -> list[str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+        return [row.item.text for row in file_rows("-", "classify", columns=columns)]
+
+    assert rows({"text": "a"}) == ["fine", "so, so"]
+    assert rows({"text": "b"}) == ["yes", "no"]
+    assert rows({"text": "1"}, "1,fine\n2,bad\n") == ["fine", "bad"]
+    with pytest.raises(DataError, match=r"stdin: is plain text and has no columns.*\(text=c\).*such as format='csv'"):
+        rows({"text": "c"})
 
 
 def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 from regard.data.formats.binary_files import check_text
+from regard.data.formats.delimited.delimited_schema import has_named_columns
 from regard.data.formats.format import FIRST_READ, FileStart, Format, Sample
 from regard.data.formats.registry import detect_format, formats
 from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_rows
 from regard.data.schema.schema import ReadOptions, Schema
 from regard.data.sources.memory import MemorySource
 from regard.data.sources.sources import Source
-from regard.errors import DataError
+from regard.errors import DataError, setting
 
 SECOND_READ = 1 << 24
 
@@ -40,11 +42,25 @@ def _infer(source: Source, head: bytes, options: ReadOptions) -> Schema:
         reason = "as given"
     else:
         chosen, reason = detect_format(start)
+        if chosen.plain_text and options.columns:
+            chosen, reason = _as_table(source, start, options.columns), "columns were given"
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("contains only whitespace", file=source.name, expected="at least one row")
     schema = Schema(chosen.read_as or chosen.name, "", {}, reason, encoding=source.detected_encoding().name)
     sample = Sample(source.name, start, source.split, lambda schema: _first_rows(source, start, chosen, schema))
     return chosen.infer(sample, schema, options)
+
+
+def _as_table(source: Source, start: FileStart, columns: Mapping[str, str]) -> Format:
+    """The format of a file that looks like plain text, if it has the columns that were given."""
+    if has_named_columns(start, list(columns.values())):
+        return formats()["csv"]
+    given = ", ".join(f"{role}={name}" for role, name in columns.items())
+    raise DataError(
+        f"is plain text and has no columns, but columns were given ({given})",
+        file=source.name,
+        fix=f"Leave them out, or, if it is a table, name its format, such as {setting('format', 'csv')}.",
+    )
 
 
 def _first_rows(source: Source, start: FileStart, chosen: Format, schema: Schema) -> list[dict[str, Any]]:

@@ -21,7 +21,8 @@ from regard.errors import DataError, InputError
 from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_columns
 from regard.text.file_encodings import parse_encoding
 
-TABLES = ("csv", "tsv")  # formats that a text file may have by any name
+TABLES = ("csv", "tsv", "jsonl")  # formats that a text file may have by any name
+TEXT_NAMES = ("text", "texts", "sentence", "review", "question", "message")  # of a column of texts
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
 
 
@@ -178,11 +179,17 @@ def warn_of_table(sources: Sources, *, encoding: str | None = None) -> None:
         schema = Reader(sources, read_options(encoding=encoding)).schema
     except DataError:
         return
-    if schema.format in TABLES and schema.header and "text" in schema.columns:
-        names = ", ".join([*schema.columns.values(), *schema.unused])
-        name = sources[0][0].name
-        read = f"{name} is read one text per line, but looks like {schema.format} with the columns {names:.80}"
-        warnings.warn(f"{read}; use --format {schema.format} to read it as a table.", UserWarning, stacklevel=3)
+    source = sources[0][0]
+    format, looks = schema.format, ""
+    if format in TABLES and schema.header and "text" in schema.columns:
+        looks = f"{format} with the columns {', '.join([*schema.columns.values(), *schema.unused]):.80}"
+    elif format == "tsv":
+        looks = f"tsv with {len(schema.columns) + len(schema.unused)} columns"
+    elif format == "text" and source.head().split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower() in TEXT_NAMES:
+        format, looks = "csv", "csv with one column, whose name is in the first line"
+    if looks:
+        words = f"{source.name} is read one text per line, but looks like {looks}"
+        warnings.warn(f"{words}; use --format {format} to read it as a table.", UserWarning, stacklevel=3)
 
 
 def read_context(name: str, *, encoding: str | None = None) -> str:

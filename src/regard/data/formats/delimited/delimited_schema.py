@@ -48,6 +48,12 @@ def sniff_csv(start: FileStart) -> str | None:
     return "the first line names columns" if len(cells) > 1 and is_header(cells, {}) else None
 
 
+def has_named_columns(start: FileStart, named: Sequence[str]) -> bool:
+    """Whether the first line has a column of one of these names, or, for a number, at least as many columns."""
+    cells = _first_cells(start.lines[0]) if start.lines and len(start.lines[0]) < MAX_HEADER else []
+    return any(name in cells or (name.isdigit() and 0 < int(name) < len(cells)) for name in named)
+
+
 def _first_cells(line: str) -> list[str]:
     try:
         return next(csv.reader([line.rstrip("\r")], delimiter=infer_delimiter("csv", line.replace("\t", ""))), [])
