@@ -18,6 +18,7 @@ from regard.data.sources.sources import Source
 from regard.errors import DataError, setting
 
 SECOND_READ = 1 << 24
+PLAIN_COLUMNS = {"text": "text"}  # what a reader of plain text calls its only column
 
 
 def infer_schema(source: Source, options: ReadOptions) -> Schema:
@@ -43,7 +44,7 @@ def _infer(source: Source, head: bytes, options: ReadOptions) -> Schema:
     else:
         chosen, reason = detect_format(start)
         if chosen.plain_text and options.columns:
-            chosen, reason = _as_table(source, start, options.columns), "columns were given"
+            chosen = _with_columns(chosen, source, start, options.columns)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("contains only whitespace", file=source.name, expected="at least one row")
     schema = Schema(chosen.read_as or chosen.name, "", {}, reason, encoding=source.detected_encoding().name)
@@ -51,10 +52,12 @@ def _infer(source: Source, head: bytes, options: ReadOptions) -> Schema:
     return chosen.infer(sample, schema, options)
 
 
-def _as_table(source: Source, start: FileStart, columns: Mapping[str, str]) -> Format:
-    """The format of a file that looks like plain text, if it has the columns that were given."""
+def _with_columns(plain: Format, source: Source, start: FileStart, columns: Mapping[str, str]) -> Format:
+    """The format of a file that looks like plain text: a table if its first line has the columns that were given."""
     if has_named_columns(start, list(columns.values())):
         return formats()["csv"]
+    if dict(columns) == PLAIN_COLUMNS:
+        return plain
     given = ", ".join(f"{role}={name}" for role, name in columns.items())
     raise DataError(
         f"is plain text and has no columns, but columns were given ({given})",

@@ -12,6 +12,8 @@ from typing import Any
 
 from regard.data.check.fixing.row_writers import written_columns
 from regard.data.check.row_store import stable_hash
+from regard.data.formats.format import FileStart
+from regard.data.formats.registry import detect_format
 from regard.data.formats.row_writers import CELL_SEPARATOR, USE_JSON_LINES
 from regard.data.readers import Reader, rows_of
 from regard.data.records import AnswerRecord, DocumentRecord, Record
@@ -70,9 +72,10 @@ def find_difference(
     )
     hashes = RowHashes(columns)
     try:
+        found = copy_options.format or _detected_format(source)
+        if found != format:
+            return f"it would be read as {found}, not as {format}"
         reader = Reader([(source,)], copy_options)
-        if reader.schema.format != format:
-            return f"it would be read as {reader.schema.format}, not as {format}"
         for number, _ in enumerate(_hash_rows(reader, format, hashes), 1):
             if number > len(expected.hashes) or hashes.hashes[number - 1] != expected.hashes[number - 1]:
                 return f"row {number} would be read differently"
@@ -81,6 +84,12 @@ def find_difference(
     if len(hashes.hashes) != len(expected.hashes):
         return f"it has {pluralize(len(hashes.hashes), 'row')}, expected {len(expected.hashes):,}"
     return None
+
+
+def _detected_format(source: Source) -> str:
+    """The format of a file whose columns nobody names."""
+    detected, _ = detect_format(FileStart(source.head(), source.suffix))
+    return detected.read_as or detected.name
 
 
 def _hash_rows(reader: Reader, format: str, hashes: RowHashes) -> Iterator[None]:
