@@ -33,7 +33,7 @@ COMMAND = Command(name="toy", arguments=Arguments, help="", run=lambda arguments
 
 def test_columns_are_separated_by_commas() -> None:
     with pytest.raises(UsageError, match="--columns first=a,second=b,label=c"):
-        check_flags(COMMAND, ["--columns", "first=a", "second=b", "label=c", "--nonsense"])
+        check_flags(COMMAND, ["--columns", "first=a,", "second=b", "label=c", "--nonsense"])
     with pytest.raises(UsageError, match="--columns is not a flag"):
         check_flags(COMMAND, ["--columns", "first=a,second=b", "data.csv"])
 

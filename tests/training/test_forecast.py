@@ -97,6 +97,7 @@ def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: 
         work = times * 6 * 85e6 * contrastive * 32 * 30 / 1e11  # as above
         assert work < about.seconds < 2.5 * work
         assert ("contrastive steps, twice" in about.assumptions) == (times == 2)
+        assert about.trainings == times
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,11 @@ def test_pairs_learn_similarity_once_if_its_weights_are_saved(
     rest: list[Any] = []
     regard.train(rows, out=tmp_path / "run", resume=True, progress=rest.append, **options)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+    begun = next(event.values["lines"] for event in rest if event.kind == "begin")
+    steps = next(event.steps for event in rest if event.kind == "begin")
+    where = f"goes on after step 4 of {steps}" if number == 1 else "the first of 2 trainings is done"
+    assert any(where in line for line in begun)
+    assert any(line.startswith("similarity:") for line in begun) != saves
     learned = [{event.values.get("what") for event in events if event.kind == "fit"} for events in (whole, rest)]
     assert [LEARNING in what for what in learned] == [True, not saves]
     assert not (tmp_path / "run/state").exists()

@@ -340,6 +340,28 @@ def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tm
         small(tmp_path / "run", **LONG, resume=True)
 
 
+def test_a_run_that_is_overwritten_is_not_resumed(
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the new one is stopped before its first step, while its initial weights are computed."""
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise Stopped("stopped", signal=signal.SIGINT)
+
+    small(tmp_path / "whole", **LONG)
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **LONG, progress=stop_at(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "fit_and_score", stopped)
+        with pytest.raises(Stopped):
+            small(tmp_path / "run", **LONG, overwrite=True)
+    events: list[TrainingEvent] = []
+    small(tmp_path / "run", **LONG, resume=True, progress=events.append)
+    begin = next(event for event in events if event.kind == "begin")
+    assert "resume: no state was saved, so the training starts from the beginning" in begin.values["lines"]
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
 def test_an_overwritten_run_keeps_nothing_of_the_one_before(small: Train, digest: Digest, tmp_path: Path) -> None:
     """The best weights of both are of the same step; those of the run before must not be linked."""
     with pytest.raises(Stopped):

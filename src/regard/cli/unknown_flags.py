@@ -48,7 +48,7 @@ def _check_columns(command: Command, words: Sequence[str]) -> None:
     if "--columns" not in words:
         return
     values = words[words.index("--columns") + 1 :]
-    columns = list(itertools.takewhile(lambda word: COLUMN.match(word) is not None, values))
+    columns = [word.strip(",") for word in itertools.takewhile(COLUMN.match, values)]
     if len(columns) > 1:
         raise UsageError(
             f"--columns takes one value, but was given {len(columns)}. Separate them with commas: "

@@ -93,9 +93,8 @@ def estimate_training(
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
     compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
-    max_length = min(lengths.max_length, lengths.limit or lengths.max_length)
-    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
-
+    max_length = max(min(lengths.max_length, lengths.limit or lengths.max_length), 1)
+    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max_length)
     head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, classes, pretrained=pretrained, gpu=speed.gpu)
     batch = settings.batch_tokens or CPU_TOKENS
@@ -123,6 +122,7 @@ def estimate_training(
         assumptions=f"{work.words}, AdamW, all weights trained",
         similarity_pairs=work.similarity_pairs,
         contrastive_steps=work.contrastive_steps,
+        trainings=work.trainings,
     )
 
 
@@ -134,6 +134,7 @@ class _Work(NamedTuple):
     epochs: float
     steps: int
     words: str
+    trainings: int
     similarity_pairs: int = 0
     contrastive_steps: int = 0
 
@@ -151,8 +152,9 @@ def _work(size: DataSize, settings: Settings, batch: int, before: SimilarityTrai
     words = f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens{TIMES.get(times, '')}"
     updates = times * steps
     if before is None:
-        return _Work(texts, updates, epochs, steps, words)
-    return _Work(texts + before.pairs, updates + before.pairs / before.per_step, epochs, steps, words, before.pairs)
+        return _Work(texts, updates, epochs, steps, words, times)
+    more = before.pairs / before.per_step
+    return _Work(texts + before.pairs, updates + more, epochs, steps, words, times, before.pairs)
 
 
 def _contrastive_work(size: DataSize, classes: int, times: int, *, gpu: bool) -> _Work:
@@ -162,7 +164,7 @@ def _contrastive_work(size: DataSize, classes: int, times: int, *, gpu: bool) ->
     steps = times * once
     words = f"{once} contrastive steps{', twice' if times == 2 else ''}"
     texts = steps * min(training.texts, size.sequences)
-    return _Work(texts, steps, 0.0, 0, words, contrastive_steps=once)
+    return _Work(texts, steps, 0.0, 0, words, times, contrastive_steps=once)
 
 
 def _chosen(

@@ -35,7 +35,7 @@ from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
-from regard.training.resume.state import has_initial_weights, has_state
+from regard.training.resume.state import has_initial_weights, has_state, remove_partial_state, saved_step
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
@@ -55,17 +55,13 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
     if finished is None:
         if inputs.validation is not None:
             inputs.validation.check(job)
-        refit = inputs.refit is not None
-        lines = [*inputs.describe(job)]
-        lines += [REPEATS_LINE.format(job.repeats)] if job.repeats > 1 else []
-        lines += [REFIT_LINE] if refit else []
-        values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": job.repeats}
-        values |= {"trainings": 2 * job.repeats if refit else job.repeats}
-        context.report(TrainingEvent("begin", 0, job.steps, values))
-        before: dict[str, Any] = {}
         resumed = context.resume and has_state(context.folder)
         if job.repeats > 1:  # every training begins from the initial weights
             resumed = resumed and has_initial_weights(context.folder)
+        _report_begin(context, inputs, job, resumed=resumed)
+        before: dict[str, Any] = {}
+        if context.world.is_main_process and not context.resume:
+            remove_partial_state(context.folder, state=True)  # of a run that is overwritten
         if inputs.initialize is not None and not resumed:
             began = time.monotonic()
             inputs.initialize(job)
@@ -84,6 +80,28 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         finished = result.of(run)
     leave_process_group(context.world)
     return finished
+
+
+def _report_begin(context: RunContext, inputs: TrainingInputs, job: TrainingJob, *, resumed: bool) -> None:
+    """Report what is trained, and how. resumed: the initial weights are not computed again."""
+    refit = inputs.refit is not None
+    lines = [line for line in inputs.describe(job) if not (resumed and line.startswith("similarity:"))]
+    lines += [_resume_line(job)] if context.resume else []
+    lines += [REPEATS_LINE.format(job.repeats)] if job.repeats > 1 else []
+    lines += [REFIT_LINE] if refit else []
+    values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": job.repeats}
+    values |= {"trainings": 2 * job.repeats if refit else job.repeats}
+    context.report(TrainingEvent("begin", 0, job.steps, values))
+
+
+def _resume_line(job: TrainingJob) -> str:
+    """Where a resumed training goes on."""
+    step = saved_step(job.folder)
+    if step is None:
+        return "resume: no state was saved, so the training starts from the beginning"
+    if step >= job.steps and job.repeats > 1:
+        return f"resume: the first of {job.repeats} trainings is done; it goes on with the second"
+    return f"resume: goes on after step {step:,} of {job.steps:,}"
 
 
 def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:

@@ -117,13 +117,8 @@ def train(
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     user_settings = with_saved_settings(user_settings, folder) if resume else user_settings
-    reading: dict[str, Any] = {
-        "format": format,
-        "columns": columns,
-        "encoding": encoding,
-        "labels": labels,
-        "skip_bad": skip_bad,
-    }
+    reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding}
+    reading |= {"labels": labels, "skip_bad": skip_bad}
     with preserved_random_state(device):
         context = RunContext.join(folder, device, resume=resume, progress=progress)
         records = load_data(

@@ -190,6 +190,8 @@ def _summary(report: CheckReport) -> list[tuple[str, str]]:
         steps = f"{first}{about.epochs:g} epochs, {pluralize(about.steps, 'step')}"
         if about.contrastive_steps:
             steps = f"{about.contrastive_steps} contrastive steps, then a linear probe"
+        if about.trainings > 1:
+            steps += f"; {about.trainings} times"
         rows.append(("training", f"{about.model}: {takes} ({steps})"))
     return rows
 

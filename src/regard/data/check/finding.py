@@ -112,6 +112,7 @@ class TrainingEstimate:
     steps: int
     assumptions: str
     similarity_pairs: int = 0  # that similarity is learned from before the first step
+    trainings: int = 1  # with so many steps each: on all rows again, or repeated
     contrastive_steps: int = 0  # that make vectors of texts with the same label similar, before a head is fitted
 
 

@@ -58,9 +58,9 @@ def _with_columns(plain: Format, source: Source, start: FileStart, columns: Mapp
         return formats()["csv"]
     if dict(columns) == PLAIN_COLUMNS:
         return plain
-    given = ", ".join(f"{role}={name}" for role, name in columns.items())
+    names = ", ".join(f"{role}={name}" for role, name in columns.items())
     raise DataError(
-        f"is plain text and has no columns, but columns were given ({given})",
+        f"is plain text and has no columns, but columns were given ({names})",
         file=source.name,
         fix=f"Leave them out, or, if it is a table, name its format, such as {setting('format', 'csv')}.",
     )

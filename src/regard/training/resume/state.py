@@ -64,6 +64,14 @@ def has_state(folder: Path) -> bool:
     return (folder / STATE).exists()
 
 
+def saved_step(folder: Path) -> int | None:
+    """The step of the saved state; None if there is none. A damaged one is reported when it is loaded."""
+    try:
+        return int(json.loads((folder / STATE / POSITION).read_text(encoding="utf-8"))["position"]["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def has_initial_weights(folder: Path) -> bool:
     """Whether the saved training state includes the weights that a repeated training begins from."""
     return INITIAL in state_files(folder)

@@ -72,9 +72,9 @@ def find_difference(
     )
     hashes = RowHashes(columns)
     try:
-        found = copy_options.format or _detected_format(source)
-        if found != format:
-            return f"it would be read as {found}, not as {format}"
+        detected = copy_options.format or _detected_format(source)
+        if detected != format:
+            return f"it would be read as {detected}, not as {format}"
         reader = Reader([(source,)], copy_options)
         for number, _ in enumerate(_hash_rows(reader, format, hashes), 1):
             if number > len(expected.hashes) or hashes.hashes[number - 1] != expected.hashes[number - 1]:
@@ -87,7 +87,7 @@ def find_difference(
 
 
 def _detected_format(source: Source) -> str:
-    """The format of a file whose columns nobody names."""
+    """The format of a file whose columns are not named."""
     detected, _ = detect_format(FileStart(source.head(), source.suffix))
     return detected.read_as or detected.name
 
