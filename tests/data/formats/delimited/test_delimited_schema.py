@@ -27,6 +27,18 @@ def test_the_first_line_of_excel(tmp_path: Path, first: str, name: str) -> None:
         list(read(path))
 
 
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(("order", "which"), [((0, 1), "second"), ((1, 0), "first")])
+def test_two_columns_without_known_names(tmp_path: Path, header: bool, order: tuple[int, int], which: str) -> None:
+    rows = [("a", "b")] * header + [(f"text number {number}", ("good", "bad")[number % 2]) for number in range(8)]
+    lines = [",".join(row[side] for side in order) for row in rows]
+    reader = read(write_file(tmp_path / "rows.csv", "\n".join(lines) + "\n"))
+    assert (reader.schema.header, len(list(reader))) == (header, 8)
+    assert ("the first row is a header" in reader.schema.reason) == header
+    assert ("no header" in reader.schema.reason) != header
+    assert f"the values of the {which} column repeat, so they are labels" in reader.schema.reason
+
+
 def test_another_separator_of_excel(tmp_path: Path) -> None:
     path = tmp_path / "mails.csv"
     path.write_text("sep=|\n" + german_table("|"), encoding="utf-8", newline="")

@@ -19,6 +19,7 @@ from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_names, with
 from regard.data.schema.schema import ReadOptions, Schema
 from regard.errors import DataError
 
+HEADER, NO_HEADER = "the first row is a header", "no header"
 MAX_HEADER = 1 << 16  # characters; a longer first line is not a header
 QUOTED = re.compile(r'"(?:[^"]|"")*"', re.DOTALL)
 LABEL = re.compile(r"[\w.+:/|-]{1,40}")
@@ -126,7 +127,7 @@ def infer_table(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
     if header is None:
         label_columns = {f"label {column}": column for column in options.one_hot}
         header = is_header(cells[0], {**options.columns, **label_columns})
-    reason = f"{schema.reason}; {'the first row is a header' if header else 'no header'}"
+    reason = f"{schema.reason}; {HEADER if header else NO_HEADER}"
     if not quoting and schema.format != "csv":
         reason += "; quotes treated literally"
     schema = replace(schema, delimiter=delimiter, quoting=quoting, header=header, reason=reason)
@@ -185,7 +186,8 @@ def _infer_two_columns(name: str, schema: Schema, options: ReadOptions, cells: S
         header = rows[0][label] not in values
         names = rows[0] if header else ["0", "1"]
         columns = {"text": names[1 - label], "label": names[label]}
-        reason = f"{schema.reason}; the values of column {label} repeat, so they are labels"
+        reason = schema.reason.replace(NO_HEADER, HEADER) if header else schema.reason
+        reason += f"; the values of the {'second' if label else 'first'} column repeat, so they are labels"
         schema = replace(schema, task="classify", columns=columns, header=header, reason=reason)
         return with_label_style(schema, options, values)
     if options.task == "classify" or schema.format != "tsv":
