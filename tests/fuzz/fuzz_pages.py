@@ -159,7 +159,7 @@ def fuzz(draw: random.Random, folder: Path) -> None:
     about = TrainingEstimate(
         _hostile(draw), 1000, 10, 10**9, _hostile(draw), draw.random() * 10**6, 2.0, 5, _hostile(draw)
     )
-    forecast = None if draw.random() < 0.5 else lambda task, rows, lengths, classes: about
+    forecast = None if draw.random() < 0.5 else lambda task, rows, lengths, classes, split_off: about
     reading = TargetModel(limit=draw.choice((None, 4)), forecast=forecast)
     report = None
     with contextlib.suppress(RegardError):

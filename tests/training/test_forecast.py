@@ -52,11 +52,11 @@ def test_any_network_is_measured_in_a_moment(name: str) -> None:
 
 def test_every_task() -> None:
     checkpoint = from_preset("bert-tiny", weights=False)
-    result = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS, 2)
+    result = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS, 2, True)
     assert result is not None
     assert result.model == "bert-tiny"
     assert result.seconds > 0
-    assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS, 0) is None
+    assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS, 0, True) is None
     for task in ("pair", "tag", "answer", "text"):
         assert estimate_training("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0
 
@@ -82,6 +82,17 @@ def test_pairs_of_a_sentence_encoder_take_the_time_to_learn_similarity() -> None
     assert after.epochs < before.epochs
     assert (before.similarity_pairs, after.similarity_pairs) == (0, 800)
     assert work < after.seconds - before.seconds * after.epochs / before.epochs < 2.5 * work
+
+
+def test_validation_rows_that_are_split_off_are_not_trained_on() -> None:
+    """520 rows are more than the 500 from which pairs are trained three times, but 468 are not."""
+    encoder = replace(from_preset("bert-mini", weights=False), pooling="mean")
+    whole, split = (
+        estimate_training("mini", encoder, SPEED, "pair", 520, LENGTHS, pretrained=True, split_off=split_off)
+        for split_off in (False, True)
+    )
+    assert (whole.trainings, whole.similarity_pairs, whole.tokens) == (3, 1560, 520 * 30)
+    assert (split.trainings, split.similarity_pairs, split.tokens) == (1, 1404, 468 * 30)
 
 
 @pytest.mark.parametrize(

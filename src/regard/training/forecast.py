@@ -62,18 +62,24 @@ class MachineSpeed:
 
 def forecast(
     name: str, checkpoint: Checkpoint, *, pretrained: bool, device: str = "auto"
-) -> Callable[[str, int, LengthStatistics, int], TrainingEstimate | None]:
-    """A function that estimates a training from the task, the number of training rows, their lengths, and the classes.
+) -> Callable[[str, int, LengthStatistics, int, bool], TrainingEstimate | None]:
+    """A function that estimates a training from the task, the number of rows, their lengths, and the classes.
+
+    Its last argument says whether validation rows are split off from these rows.
 
     `pretrained`: the network is fine-tuned, not trained from scratch. Its weights need not be loaded. The function
     returns None for data without a training task, such as minimal pairs.
     """
 
-    def estimate(task: str, rows: int, lengths: LengthStatistics, classes: int) -> TrainingEstimate | None:
+    def estimate(
+        task: str, rows: int, lengths: LengthStatistics, classes: int, split_off: bool
+    ) -> TrainingEstimate | None:
         if task != "text" and task not in TASKS:
             return None
         speed = measure_speed(checkpoint.config, lengths, pick_device(device))
-        return estimate_training(name, checkpoint, speed, task, rows, lengths, pretrained=pretrained, classes=classes)
+        return estimate_training(
+            name, checkpoint, speed, task, rows, lengths, pretrained=pretrained, classes=classes, split_off=split_off
+        )
 
     return estimate
 
@@ -88,14 +94,17 @@ def estimate_training(
     *,
     pretrained: bool,
     classes: int = 0,
+    split_off: bool = False,
 ) -> TrainingEstimate:
-    """Time and memory of a training with the settings that are chosen for such data. classes: 0 if unknown."""
+    """Time and memory of a training with the settings that are chosen for such data.
+
+    classes: 0 if unknown. split_off: the validation rows are split off from these rows.
+    """
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
     compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
-    max_length = max(min(lengths.max_length, lengths.limit or lengths.max_length), 1)
-    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max_length)
-    head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
+    size = _data_size(task, rows, lengths, split_off=split_off)
+    head_init = _head_init(task, checkpoint, size.sequences, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, classes, pretrained=pretrained, gpu=speed.gpu)
     batch = settings.batch_tokens or CPU_TOKENS
     probe = head_init in ("probe", "contrastive")
@@ -108,7 +117,7 @@ def estimate_training(
         work = _work(size, settings, batch, before, times)
     operations = 6.0 * compute_parameters * work.texts * size.mean
     seconds = operations / speed.operations + work.updates * parameters / speed.updates
-    micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
+    micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, size.max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
     return TrainingEstimate(
         model=name,
@@ -124,6 +133,13 @@ def estimate_training(
         contrastive_steps=work.contrastive_steps,
         trainings=work.trainings,
     )
+
+
+def _data_size(task: str, rows: int, lengths: LengthStatistics, *, split_off: bool) -> DataSize:
+    """The size of the training data, without the validation rows if they are split off from it."""
+    dev_rows = round(default_dev_fraction(rows) * rows) if split_off and task != "text" else 0
+    max_length = max(min(lengths.max_length, lengths.limit or lengths.max_length), 1)
+    return DataSize(max(rows - dev_rows, 1), max(lengths.mean, 1.0), max_length)
 
 
 class _Work(NamedTuple):

@@ -23,7 +23,7 @@ def body(html: str) -> ElementTree.Element:
     return ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
 
 
-def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int) -> TrainingEstimate:
+def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int, split_off: bool) -> TrainingEstimate:
     return TrainingEstimate(f"{EVIL} {task}", 1000, lengths.total_tokens, 10**9, EVIL, 720.0, 2.0, 5, EVIL)
 
 

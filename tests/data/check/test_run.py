@@ -238,13 +238,14 @@ def test_any_text_can_be_checked(tmp_path_factory: pytest.TempPathFactory, rows:
 
 
 def test_training_is_estimated_for_the_given_task(tmp_path: Path) -> None:
-    tasks: list[str] = []
+    tasks: list[tuple[str, bool]] = []
 
-    def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int) -> None:
-        tasks.append(task)
+    def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int, split_off: bool) -> None:
+        tasks.append((task, split_off))
 
     path = tmp_path / "pairs.csv"
     path.write_text("sentence1,sentence2,score\na dog runs,a dog is running,4.8\nit rains,he sold his car,0.1\n")
     check(path, model=TargetModel(forecast=forecast))
     check(path, task="embed", model=TargetModel(forecast=forecast))
-    assert tasks == ["pair", "embed"]
+    check(path, dev=path, model=TargetModel(forecast=forecast))
+    assert tasks == [("pair", True), ("embed", True), ("pair", False)]

@@ -54,14 +54,14 @@ class TargetModel:
     count_tokens: counts the tokens of texts.
     special_tokens: number of special tokens around a text.
     limit: maximum tokens of the model.
-    forecast: estimates training; called with the task, the number of training rows, their lengths, and the number of
-        classes, 0 if the labels are not classes.
+    forecast: estimates training; called with the task, the number of training rows, their lengths, the number of
+        classes, 0 if the labels are not classes, and whether validation rows are split off from these rows.
     """
 
     count_tokens: TokenCounter = estimate_from_words
     special_tokens: int = 2
     limit: int | None = None
-    forecast: Callable[[str, int, LengthStatistics, int], TrainingEstimate | None] | None = None
+    forecast: Callable[[str, int, LengthStatistics, int, bool], TrainingEstimate | None] | None = None
 
 
 def check(
@@ -244,7 +244,8 @@ class _CheckRun:
             return None
         one_label = sum(next(iter(self.labels.counts.values()), {}).values()) == first.rows
         classes = len(self.labels.total) if one_label and self.label_kind in (None, "single") else 0
-        return self.model.forecast(self.task or first.schema.task, first.rows, lengths, classes)
+        task, split_off = self.task or first.schema.task, "valid" not in self.readers
+        return self.model.forecast(task, first.rows, lengths, classes, split_off)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)

@@ -24,7 +24,7 @@ def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
     tokenizer = train_tokenizer([corpus], size=150)
     calls: list[tuple[str, int]] = []
 
-    def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int) -> TrainingEstimate:
+    def forecast(task: str, rows: int, lengths: LengthStatistics, classes: int, split_off: bool) -> TrainingEstimate:
         calls.append((task, rows))
         return TrainingEstimate("tiny", 1000, lengths.total_tokens, 10**6, "this machine", 12.0, 2.0, 5, "much")
 
