@@ -25,7 +25,7 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     events: list[TrainingEvent] = []
     regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
     run = json.loads((tmp_path / "run/run.json").read_text())
-    assert run["contrastive"] == {"steps": 50, "texts": 32, "lr": 5e-5, "repeats": 1}
+    assert run["contrastive"] == {"steps": 25, "texts": 32, "lr": 1e-4, "repeats": 1}
     assert run["initialization"]["seconds"] > 0
     assert run["refit"]["seconds"] > 0
     assert run["done"]["steps"] == 0
@@ -34,15 +34,15 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     assert run["seconds"] > run["initialization"]["seconds"] + run["refit"]["seconds"]
     assert [run["settings"][name] for name in ("epochs", "lr", "batch_tokens")] == [None, None, None]
     card = (tmp_path / "run/README.md").read_text()
-    assert "50 steps with up to 32 texts and a learning rate of 5e-05" in card
+    assert "25 steps with up to 32 texts and a learning rate of 0.0001" in card
     assert "on 40 rows." in card
     assert "the same training on the other 36 rows; the model here was then trained on all 40." in card
     assert "randomly initialized" not in card
     page = (tmp_path / "run/report.html").read_text()
-    assert "training, 50 contrastive steps" in page
+    assert "training, 25 contrastive steps" in page
     assert "contrastive (chosen)" in page
     lines = next(event.values["lines"] for event in events if event.kind == "begin")
-    assert any(line.startswith("contrastive: 50 steps make the vectors") for line in lines)
+    assert any(line.startswith("contrastive: 25 steps make the vectors") for line in lines)
 
 
 def test_its_settings_repeat_it(encoder: Path) -> None:
@@ -56,7 +56,7 @@ def test_its_settings_repeat_it(encoder: Path) -> None:
 def test_the_defaults_are_explained(encoder: Path) -> None:
     explained = {reason.name: reason for reason in explain_defaults(ROWS, start=encoder)}
     assert explained["head_init"].value == "contrastive"
-    first = "50 contrastive steps of 32 texts at 5e-5 come before, twice: without the validation rows and with them"
+    first = "25 contrastive steps of 32 texts at 1e-4 come before, twice: without the validation rows and with them"
     assert explained["steps"].reason == f"{first}; more training made it worse on few rows"
 
 

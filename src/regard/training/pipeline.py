@@ -108,13 +108,9 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     """Choose the settings that were not given, prepare the network and plan the steps."""
     checkpoint = inputs.model.checkpoint
     network = checkpoint.network.to(context.device)
-    settings = resolve_settings(
-        inputs.settings,
-        inputs.size,
-        checkpoint.config,
-        pretrained=inputs.model.pretrained,
-        recipe=inputs.recipe,
-    )
+    pretrained, recipe = inputs.model.pretrained, inputs.recipe
+    settings = resolve_settings(inputs.settings, inputs.size, checkpoint.config, pretrained=pretrained, recipe=recipe)
+    settings = replace(settings, **inputs.saved_settings)
     check_unused(inputs)
     check_repeats(inputs, context.world.ranks)
     prepare_network(network, settings)
@@ -134,13 +130,11 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         progress=progress,
     )
     settings_used = without_steps(settings, inputs.settings) if inputs.fitted else settings
-    identity = {**inputs.identity, **resume_settings(settings_used)}
-    decays = settings.schedule in DECAYING
     job = replace(
         job,
-        identity=identity,
+        identity={**inputs.identity, **resume_settings(settings_used)},
         score_initial=inputs.initialize is not None and inputs.model.head_init != "similarity",
-        prefer_last=inputs.model.pretrained and decays,
+        prefer_last=pretrained and settings.schedule in DECAYING,
         saves_initial=inputs.initialize is not None and context.device.type == "cpu",  # a GPU computes them in seconds
     )
     if inputs.distillation is not None:

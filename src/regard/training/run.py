@@ -88,6 +88,7 @@ class TrainingInputs:
     initialize: sets initial weights that depend on the data, before the first step; these are scored too.
     fitted: whether `initialize` sets the final weights, so that there are no training steps.
     refit: the same with all rows, validation rows too, and another network: what is written in the end.
+    saved_settings: those that a resumed run began with, in place of what would be chosen now.
     details: further fields of run.json, from the final scores.
     """
 
@@ -104,6 +105,7 @@ class TrainingInputs:
     validation: Validation | None = None
     initialize: Callable[[TrainingJob], None] | None = None
     refit: Callable[[], TrainingInputs] | None = None
+    saved_settings: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None
     fitted: bool = False
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}

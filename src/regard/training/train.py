@@ -58,7 +58,7 @@ from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
-from regard.training.resume.state import with_saved_settings
+from regard.training.resume.state import saved_settings
 from regard.training.run import RunContext, TrainingInputs
 from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import RecordValidation
@@ -116,7 +116,6 @@ def train(
     check_model_settings(preset, user_settings.model)
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
-    user_settings = with_saved_settings(user_settings, folder) if resume else user_settings
     reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding}
     reading |= {"labels": labels, "skip_bad": skip_bad}
     with preserved_random_state(device):
@@ -129,7 +128,8 @@ def train(
         build = partial(build, report=progress_reporter(context), distillation=distillation, initial_seed=first_seed)
         build = partial(build, ranks=context.world.ranks)
         inputs = _with_refit(build(records), records, build, mean, device=device, ranks=context.world.ranks)
-        return run_pipeline(context, inputs, TrainResult)
+        saved = saved_settings(user_settings, folder) if resume else {}
+        return run_pipeline(context, replace(inputs, saved_settings=saved), TrainResult)
 
 
 def _with_refit(

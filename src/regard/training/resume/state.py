@@ -303,20 +303,21 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
         )
 
 
-def with_saved_settings(settings: Settings, folder: Path) -> Settings:
-    """The same settings, with those of the run in the folder for what is not given.
+def saved_settings(settings: Settings, folder: Path) -> dict[str, Any]:
+    """The settings that the run in the folder began with, of those that are not given; empty if there is no run.
 
     Another device, or another version of regard, may choose others. What cannot be read is reported later.
     """
     for path, part in ((folder / STATE / POSITION, "identity"), (folder / RUN, "settings")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, InputError):
-            saved = json.loads(path.read_text(encoding="utf-8"))[part]
-            chosen = {name: saved[name] for name in CHOSEN if name in saved and getattr(settings, name) is None}
+            stored = json.loads(path.read_text(encoding="utf-8"))[part]
+            open_names = [name for name in CHOSEN if getattr(settings, name) is None]
             if settings.epochs is not None or settings.steps is not None:
-                chosen.pop("epochs", None)
-                chosen.pop("steps", None)
-            return Settings.of(chosen, start=settings)
-    return settings
+                open_names = [name for name in open_names if name not in ("epochs", "steps")]
+            chosen = {name: stored[name] for name in open_names if stored.get(name) is not None}
+            Settings.of(chosen)  # raises an error for values that no version writes
+            return chosen
+    return {}
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
