@@ -22,7 +22,6 @@ from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_
 from regard.text.file_encodings import parse_encoding
 
 TABLES = ("csv", "tsv", "jsonl")  # formats that a text file may have by any name
-TEXT_NAMES = ("text", "texts", "sentence", "review", "question", "message")  # of a column of texts
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
 
 
@@ -180,12 +179,12 @@ def warn_of_table(sources: Sources, *, encoding: str | None = None) -> None:
     except DataError:
         return
     source = sources[0][0]
-    format, looks = schema.format, ""
+    format, looks, names = schema.format, "", column_aliases()["text"]
     if format in TABLES and schema.header and "text" in schema.columns:
         looks = f"{format} with the columns {', '.join([*schema.columns.values(), *schema.unused]):.80}"
     elif format == "tsv":
         looks = f"tsv with {len(schema.columns) + len(schema.unused)} columns"
-    elif format == "text" and source.head().split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower() in TEXT_NAMES:
+    elif format == "text" and source.head().split(b"\n", 1)[0].decode("utf-8", "replace").strip().lower() in names:
         format, looks = "csv", "csv with one column, whose name is in the first line"
     if looks:
         words = f"{source.name} is read one text per line, but looks like {looks}"

@@ -231,7 +231,7 @@ def similarity_recipe(config: Config, rows: int, *, repeats: int = 1, gpu: bool 
 def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:
     """How long a network learns similarity before it is trained on text pairs: longer on a GPU, where it takes seconds.
 
-    On a CPU, both together take about as long as training on the labels alone would.
+    On a CPU, both together take about as long as training on the labels alone would, except with few rows.
     """
     lr = _fine_tuning_lr(config)
     if gpu:
