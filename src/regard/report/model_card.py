@@ -151,7 +151,8 @@ def _training(facts: RunFacts) -> list[str]:
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
     if done.get("repeats", 1) > 1:
         each = f"The mean of {done['repeats']} trainings with other seeds, each of {done['steps']:,} steps"
-        size = f"{each}; {done['tokens']:,} tokens and {done['seconds']:.0f} s in all"
+        orders = ", and all but the first with pairs in both orders" if _both_orders(run) else ""
+        size = f"{each}{orders}; {done['tokens']:,} tokens and {done['seconds']:.0f} s in all"
     return [
         "## How it was trained",
         "",
@@ -164,6 +165,11 @@ def _training(facts: RunFacts) -> list[str]:
         "![curves](curves.png)",
         "",
     ]
+
+
+def _both_orders(run: Mapping[str, Any]) -> bool:
+    """Whether repeated trainings read text pairs in both orders."""
+    return bool(run.get("pair_order", {}).get("both_orders"))
 
 
 def _repeated(contrastive: Mapping[str, Any]) -> str:

@@ -56,6 +56,8 @@ class TrainingJob:
     prefer_last: bool = False  # whether the last weights are kept unless they score significantly worse than the best
     writes_files: bool = True  # whether metrics and the training state are written; not when training again on all rows
     saves_initial: bool = False  # whether the state has the weights that a repeated training begins from
+    # The rows of repeated trainings, from the main score of the first; the same rows if None.
+    repeated_source: Callable[[float | None], BatchSource] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from regard.data.records import ClassifyRecord, PairRecord
@@ -143,6 +144,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
             job = replace(job, record=False, compile="no")
     if inputs.fitted:
         job = replace(job, steps=0)
+    if inputs.order_check is not None:
+        job = replace(job, repeated_source=partial(inputs.order_check.source, job, report=context.report))
     return with_validation(job, inputs)
 
 
@@ -223,6 +226,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "pretrained": inputs.model.pretrained,
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
+        **({} if inputs.order_check is None else inputs.order_check.details()),
     }
     note = score_note(rows.rows, scores, split_off=inputs.data.split_off)
     if note is not None:
@@ -324,6 +328,8 @@ def resume_settings(settings: Settings) -> dict[str, Any]:
     values = {name: value for name, value in asdict(settings).items() if name not in FREE_SETTINGS}
     if settings.model == ModelSettings():
         del values["model"]  # so that runs of versions without these settings resume
+    if settings.both_orders == "auto":
+        del values["both_orders"]
     readable: dict[str, Any] = json.loads(json.dumps(values))
     return readable
 

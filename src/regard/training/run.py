@@ -20,6 +20,7 @@ from regard.training.engine.distributed import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.pair_order import OrderCheck
 from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
 
@@ -89,6 +90,7 @@ class TrainingInputs:
     fitted: whether `initialize` sets the final weights, so that there are no training steps.
     refit: the same with all rows, validation rows too, and another network: what is written in the end.
     saved_settings: those that a resumed run began with, in place of what would be chosen now.
+    order_check: decides whether repeated trainings read text pairs in both orders.
     details: further fields of run.json, from the final scores.
     """
 
@@ -106,6 +108,7 @@ class TrainingInputs:
     initialize: Callable[[TrainingJob], None] | None = None
     refit: Callable[[], TrainingInputs] | None = None
     saved_settings: Mapping[str, Any] = field(default_factory=dict)
+    order_check: OrderCheck | None = None
     max_tokens: int | None = None
     fitted: bool = False
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}

@@ -41,6 +41,9 @@ AT_LEAST_0 = (
     "context",
     "rdrop",
 )
+CHOICES = (
+    *("schedule", "class_balance", "head_init", "pooling", "both_orders", "refit", "vocabularies", "dtype", "compile"),
+)
 TRACKERS = ("tensorboard", "wandb", "mlflow")
 FRACTIONS = (
     *("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2"),
@@ -170,6 +173,8 @@ class Settings:
     context: int | None = None
     # Fraction of the rows for validation if no validation data is given; 0 disables it; 0.1 or less of many rows.
     dev_fraction: float | None = None
+    # Train on text pairs in both orders; auto: if the first of several trainings scores as well with swapped texts.
+    both_orders: Literal["auto", "yes", "no"] = "auto"
     refit: Literal["auto", "yes", "no"] = "auto"  # Train again on all rows at the end; auto: with few rows.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
@@ -208,7 +213,7 @@ class Settings:
         if self.layerwise_lr_decay is not None and not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
-        for name in ("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"):
+        for name in CHOICES:
             _typed(type(self), name, getattr(self, name))
         for name in self.log_to:
             if name not in TRACKERS:
@@ -285,6 +290,7 @@ class FineTuneSettings(TypedDict, total=False):
     overlap: float
     context: int | None
     dev_fraction: float | None
+    both_orders: Literal["auto", "yes", "no"]
     refit: Literal["auto", "yes", "no"]
     patience: int
     eval_every: int

@@ -55,6 +55,7 @@ from regard.training.initial_model import InitialModel, check_preset, initial_mo
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.output.metrics_log import OnTrainingEvent
+from regard.training.pair_order import BothOrders, OrderCheck, check_both_orders
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
@@ -149,6 +150,8 @@ def _with_refit(
     def all_rows() -> TrainingInputs:
         whole = replace(records, train=[*records.train, *records.dev], dev=[])
         second = build(whole)
+        if second.order_check is not None and inputs.order_check is not None:
+            second.order_check.scores = inputs.order_check.scores
         same = {name: getattr(inputs.settings, name) for name in MODEL_SETTINGS}
         return replace(second, recipe=inputs.recipe, settings=replace(second.settings, **same))
 
@@ -246,6 +249,10 @@ def _training_inputs(
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
     rows, distilled = len(data.train), distillation is not None
+    check_both_orders(task, settings, distilled=distilled)
+    order_check = None
+    if task.name == "pair" and settings.both_orders == "auto" and source is examples and not distilled:
+        order_check = OrderCheck(examples, data.train, data.dev, preprocessing)
     size = DataSize.of(examples.lengths, rows=rows if joined else None)
     training = NewTraining(task, model, baseline, size, rows, joined=joined, distilled=distilled, ranks=ranks)
     settings, recipe = with_recipe(settings, recipe, training)
@@ -265,7 +272,8 @@ def _training_inputs(
         fitted=_is_fitted(model, baseline, user_settings),
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
-        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
+        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences | BothOrders) else None,
+        order_check=order_check,
         distillation=distillation,
     )
 
@@ -413,6 +421,8 @@ def _source(
     examples = task.examples(data.train, preprocessing, labeled=True)
     if settings.explainable:
         return MaskedWordsSource.of(examples, preprocessing.tokenizer, seed=settings.seed), examples
+    if settings.both_orders == "yes":
+        return BothOrders.of(examples, task, data.train, preprocessing, seed=settings.seed), examples
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples

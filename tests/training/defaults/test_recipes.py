@@ -207,8 +207,10 @@ def test_similarity_is_learned_from_more_pairs_on_a_gpu(rows: int, gpu: bool, pa
     assert narrow.lr == pytest.approx(training.lr * 2**0.75 * (1 if gpu else 1.5))
 
 
-@pytest.mark.parametrize(("rows", "epochs", "texts"), [(200, 4, 16), (201, 8, 32), (500, 8, 32), (501, 6, 32)])
-def test_few_rows_from_a_probe_are_read_in_small_steps(rows: int, epochs: int, texts: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "epochs", "texts"), [(160, 3.5, 16), (161, 4, 16), (200, 4, 16), (201, 8, 32), (500, 8, 32), (501, 6, 32)]
+)
+def test_few_rows_from_a_probe_are_read_in_small_steps(rows: int, epochs: float, texts: int) -> None:
     config = from_preset("bert-mini", weights=False).config
     result = resolve_settings(
         Settings(), DataSize(rows, 50.0, 60), config, pretrained=True, recipe=probe_recipe(config, rows)

@@ -179,6 +179,20 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if (chosen.repeats or 1) > 1:
         reason = "the mean of the weights of several short trainings is better than one long training"
         yield SettingReason("repeats", f"{chosen.repeats}", reason if user.repeats is None else BY_USER)
+    if inputs.task.name == "pair":
+        yield _both_orders(user, chosen, inputs)
+
+
+def _both_orders(user: Settings, chosen: Settings, inputs: TrainingInputs) -> SettingReason:
+    if user.both_orders != "auto":
+        return SettingReason("both_orders", user.both_orders, BY_USER)
+    if inputs.order_check is None or inputs.validation is None or (chosen.repeats or 1) == 1:
+        reason = (
+            "whether the order of the two texts matters is measured only if trainings are repeated, on validation rows"
+        )
+        return SettingReason("both_orders", "no", reason)
+    reason = "if the first training is as good on validation rows with swapped texts, the others read both orders"
+    return SettingReason("both_orders", "auto", reason)
 
 
 def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
