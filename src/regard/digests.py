@@ -56,7 +56,7 @@ def with_digest(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_valid_digest(content: Mapping[str, Any]) -> bool:
-    """Whether the object is what `sealed` made. How its numbers and spaces are written does not matter."""
+    """Whether the object is what `with_digest` made. How its numbers and spaces are written does not matter."""
     return content.get(DIGEST) == _digest({name: value for name, value in content.items() if name != DIGEST})
 
 

@@ -107,7 +107,34 @@ def test_long_work_before_the_first_step_is_reported_without_a_terminal(
         progress(TrainingEvent("fit", done, 100, {"what": "learning similarity"}))
         now[0] += 10
     reported = capsys.readouterr().err.splitlines()
-    assert reported == [f"learning similarity: {left} left" for left in ("1:10", "0:40", "0:10")]
+    assert reported == [f"learning similarity: {left} left" for left in ("1:30", "1:00", "0:30")]
+
+
+def test_long_trainings_are_reported_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that are repeated, which are not scored; and not right after a score."""
+    now = [0.0]
+    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
+    progress = TrainingProgress()
+    progress(TrainingEvent("begin", 0, 60, {"lines": [], "trainings": 2}))
+    for step in range(10, 70, 10):
+        now[0] += 10
+        progress(TrainingEvent("log", step, 60, {"loss": 0.5, "tokens_per_second": 9.0}, epoch=step / 60))
+        if step == 30:
+            scores = {"main": "accuracy", "scores": {"accuracy": 0.8}, "dev_loss": 0.5, "best": True}
+            progress(TrainingEvent("score", step, 60, scores, epoch=0.5))
+    progress(TrainingEvent("note", 0, 60, {"text": "again", "repeat": True}))
+    for step in range(10, 70, 10):
+        now[0] += 10
+        progress(TrainingEvent("log", step, 60, {"loss": 0.4, "tokens_per_second": 9.0}, epoch=step / 60))
+    assert capsys.readouterr().err.splitlines() == [
+        "training 1 of 2, epoch 0.3, step 20 of 60: loss 0.500, 1:40 left",
+        "epoch 0.5, step 30 of 60: accuracy 0.8000, validation loss 0.5000, the best so far",
+        "again",
+        "training 2 of 2, epoch 0.3, step 20 of 60: loss 0.400, 0:40 left",
+        "training 2 of 2, epoch 0.8, step 50 of 60: loss 0.400, 0:10 left",
+    ]
 
 
 def test_last_weights_that_are_kept_are_not_called_the_best(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,8 +171,9 @@ def test_the_losses_are_those_of_the_first_of_repeated_trainings() -> None:
 def test_the_time_left_includes_the_trainings_after_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = TrainingProgress()
     lines: list[tuple[str, str]] = []
-    clock = iter([0.0, 10.0, 40.0, 50.0])
-    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: next(clock))
+    clock = {(False, 10): 0.0, (False, 20): 10.0, (True, 10): 40.0, (True, 20): 50.0}
+    now = [0.0]
+    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
     monkeypatch.setattr(shown, "_show", lambda what, _done, _total, left: lines.append((what, left)))
     values = {"loss": 0.5, "tokens_per_second": 100.0}
     shown(TrainingEvent("begin", 0, 40, {"lines": [], "trainings": 2}))
@@ -153,6 +181,7 @@ def test_the_time_left_includes_the_trainings_after_this_one(monkeypatch: pytest
         if again:
             shown(TrainingEvent("note", 0, 40, {"text": "training again", "repeat": True}))
         for step in (10, 20):
+            now[0] = clock[again, step]
             shown(TrainingEvent("log", step, 40, values, epoch=step / 20))
     expected = [("training", ""), ("training 1 of 2, epoch 0.5", ""), ("training 1 of 2, epoch 1.0", "1:00 left")]
     expected += [("training 2 of 2, epoch 0.5", ""), ("training 2 of 2, epoch 1.0", "0:20 left")]

@@ -20,6 +20,7 @@ from tests.training.helpers import LONG, Digest, Train, metrics, stop_at
 from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
 from regard.data.batching.examples import Examples
+from regard.digests import with_digest
 from regard.errors import FolderError, InputError
 from regard.tasks.recipe import Recipe
 from regard.text.learn import train_tokenizer_from_texts
@@ -70,6 +71,20 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
     assert metrics(tmp_path) == metrics(whole)
+
+
+def test_the_time_of_a_resumed_run_includes_the_steps_before_it_was_stopped(small: Train, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        small(tmp_path, **LONG, overwrite=True, progress=stop_at(3))
+    state = tmp_path / "state/state.json"
+    content = json.loads(state.read_text())
+    assert 0 < content["position"]["seconds"] < 1000
+    content["position"]["seconds"] = 1000.0
+    content.pop("digest")
+    state.write_text(json.dumps(with_digest(content)))
+    result = small(tmp_path, **LONG, resume=True)
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert result.seconds >= run["seconds"] >= run["done"]["seconds"] > 1000
 
 
 @pytest.mark.parametrize("name", ["final_scores", "tune_task", "write_run"])

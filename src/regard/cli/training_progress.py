@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 BARS = "▁▂▃▄▅▆▇█"
-QUIET_SECONDS = 30  # without a terminal, long work before the first step is reported so often
+FIRST_SECONDS, QUIET_SECONDS = 10, 30  # without a terminal, long work is reported after so long, then so often
+TRAINING = "training"
 SHOWN = ("fit", "log", "test")  # events of a training that move the bar
 
 
@@ -33,7 +34,7 @@ class TrainingProgress:
         self.task: Any = None
         self.score = ""
         self.first: tuple[int, float] | None = None
-        self.fitting = ""
+        self.work = ""
         self.printed = 0.0
         self.losses: list[float] = []  # of the first training
         self.number, self.trainings = 1, 1  # which of how many trainings this is
@@ -111,16 +112,32 @@ class TrainingProgress:
         later = max(self.trainings - self.number, 0) * event.steps
         parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event, later)]
         which = f"training {self.number} of {self.trainings}, " if self.trainings > 1 else ""
-        self._show(f"{which}epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
+        where = f"{which}epoch {event.epoch:.1f}"
+        self._watch(TRAINING)
+        if parts[-1] and event.step < event.steps and self._is_due():
+            self._print(f"{where}, step {event.step} of {event.steps}: {parts[0]}, {parts[-1]}")
+        self._show(where, event.step, event.steps, "  ".join(parts).rstrip())
+
+    def _watch(self, what: str) -> None:
+        """The work that goes on now."""
+        if what != self.work:
+            self.work, self.printed = what, time.monotonic() + FIRST_SECONDS - QUIET_SECONDS
+
+    def _is_due(self) -> bool:
+        """Whether a line about this work is due: without a terminal, at times."""
+        now = time.monotonic()
+        if sys.stderr.isatty() or now - self.printed < QUIET_SECONDS:
+            return False
+        self.printed = now
+        return True
 
     def _fit(self, event: TrainingEvent, what: str, shown: str = "") -> None:
         """Work before the first training step, such as fitting a linear model, or after the last one."""
-        now = time.monotonic()
-        if what != self.fitting or self.first is None:
-            self.fitting, self.first, self.printed = what, (event.step, now), now
-        elif not sys.stderr.isatty() and now - self.printed >= QUIET_SECONDS:
+        if what != self.work or self.first is None:
+            self.first = (event.step, time.monotonic())
+        self._watch(what)
+        if event.step < event.steps and self._is_due():
             self._print(f"{shown or what}: {self._left(event)}")
-            self.printed = now
         self._show(shown or what, event.step, event.steps, self._left(event))
         if event.step == event.steps:
             self.first = None
@@ -149,6 +166,7 @@ class TrainingProgress:
         if event.step == 0:
             where = "linear probe, before the first step" if event.steps else "fitted"
         self._print(f"{where}: {self.score}, validation loss {event.values['dev_loss']:.4f}{best}")
+        self.printed = time.monotonic()
 
     def _print(self, line: str) -> None:
         if self.bar is not None:

@@ -84,6 +84,7 @@ class FitResult:
     tokens_per_second: float | None = None  # without the first step, scoring and saving
     compilation: str | None = None  # whether the step was compiled, and why; None where it cannot be
     repeats: int = 1  # trainings whose mean the network has; `seconds` and `tokens` are of all, the rest of the first
+    earlier_seconds: float = 0.0  # of the steps before the training was resumed, which are part of `seconds`
 
 
 def total_steps(source: BatchSource, batches: BatchSettings, settings: Settings) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,7 +49,7 @@ class TrainResult:
             task=run.task.name,
             rows=run.inputs.rows,
             scores={} if run.scores is None else run.scores.scores,
-            seconds=round(time.monotonic() - run.context.started, 3),
+            seconds=run.seconds,
             folder=str(run.context.folder),
             steps=run.fitted.steps,
             tokens=run.fitted.tokens,

@@ -133,3 +133,8 @@ class TrainedRun:
     rows: Sequence[RowOutputs] = ()
     answers: Sequence[Answer] | None = None
     uncalibrated: Calibration | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The duration up to now; of a resumed run, with the steps before it was stopped."""
+        return round(time.monotonic() - self.context.started + self.fitted.earlier_seconds, 3)

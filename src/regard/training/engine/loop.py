@@ -128,6 +128,7 @@ class _Loop:
             remove_partial_state(job.folder, state=not job.resume)
         self.world.barrier()
         checked = self._resume() if job.resume else True
+        self.earlier_seconds = self.at.seconds
         self.record = job.progress if self.world.is_main_process else None
         if self.world.is_main_process and job.writes_files:
             self.record = Recorder(job.folder, step=self.at.step, progress=job.progress)
@@ -166,6 +167,7 @@ class _Loop:
             self.first,
             self.speed.mean(),
             self.compilation.reason,
+            earlier_seconds=self.earlier_seconds,
         )
 
     def repeat(self, number: int) -> FitResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -105,7 +104,7 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
         **_calibration(run),
         "signatures": run.task.signatures if scores else {},
         "done": asdict(run.fitted),
-        "seconds": round(time.monotonic() - run.context.started, 3),
+        "seconds": run.seconds,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "device": str(next(job.network.parameters()).device),
         **run.details,
