@@ -13,14 +13,12 @@ Columns = Mapping[str, str | int | Sequence[str]]  # role -> column; label may h
 SINGULAR = {"token": "tokens", "tag": "tags"}  # role names that users write in the singular
 
 
-def columns_help(*roles: str) -> str:
-    """How a user names the columns of these roles."""
+def columns_help(task: str | None) -> str:
+    """How a user names the columns that a record type needs."""
+    roles = record_types()[task or "classify"].required[0]
     named = ",".join(f"{role}=NAME" for role in roles)
     in_python = f'(columns={{"{roles[0]}": "NAME"}} in Python)'
     return f"Name the columns: --columns {named}, by name or by number from 0 {in_python}."
-
-
-COLUMNS_HELP = columns_help("text", "label")
 
 
 def record_type_of_task(task: str) -> str:
@@ -99,8 +97,7 @@ def assign_columns(
         used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
         if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
-    roles_needed = record_types()[task or "classify"].required[0]
-    raise DataError(_no_match(names, named, task), file=file, fix=columns_help(*roles_needed))
+    raise DataError(_no_match(names, named, task), file=file, fix=columns_help(task))
 
 
 def _no_match(names: Sequence[str], named: Mapping[str, str], task: str | None) -> str:

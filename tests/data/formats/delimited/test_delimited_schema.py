@@ -54,3 +54,13 @@ def test_a_first_row_of_many_long_lines_is_recognized(
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
     result = fields(read("-" if piped else path), "text", "label")
     assert result == [(text, 1.5), (text, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("task", "columns"),
+    [(None, "text=NAME,label=NAME,"), ("pair", "first=NAME,second=NAME,"), ("text", "text=NAME,")],
+)
+def test_unknown_columns_are_named_as_the_task_needs_them(tmp_path: Path, task: str | None, columns: str) -> None:
+    path = write_file(tmp_path / "rows.csv", "a,b,c\nx,y,1\nz,w,2\n")
+    with pytest.raises(DataError, match=f"no column with a known name.* --columns {columns} by name"):
+        read(path, task=task)

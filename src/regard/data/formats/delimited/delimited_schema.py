@@ -14,7 +14,7 @@ from regard.data.formats.delimited.csv_cells import DECIMAL, SEPARATOR, OpenQuot
 from regard.data.formats.format import FIRST_READ, FileStart, Sample
 from regard.data.labels import to_number
 from regard.data.records import column_aliases
-from regard.data.schema.columns import COLUMNS_HELP, is_header
+from regard.data.schema.columns import columns_help, is_header
 from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_names, with_label_style
 from regard.data.schema.schema import ReadOptions, Schema
 from regard.errors import DataError
@@ -122,7 +122,8 @@ def infer_table(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
         quoting = schema.format == "csv" or uses_quotes(text, delimiter)
     cells = _first_rows(text, name, delimiter=delimiter, quoting=quoting)
     if not cells:
-        raise DataError("has no readable row", file=name, expected="a table with a header", fix=COLUMNS_HELP)
+        fix = columns_help(options.task)
+        raise DataError("has no readable row", file=name, expected="a table with a header", fix=fix)
     header = options.header
     if header is None:
         label_columns = {f"label {column}": column for column in options.one_hot}
@@ -176,7 +177,8 @@ def _with_decimal_points(
 def _infer_two_columns(name: str, schema: Schema, options: ReadOptions, cells: Sequence[Sequence[str]]) -> Schema:
     """Two columns without known names: a text and its label, or in a TSV a text and its translation."""
     first_row = " | ".join(f"{cell:.30}" for cell in cells[0][:6])
-    error = DataError(f"has no column with a known name (the first row is: {first_row})", file=name, fix=COLUMNS_HELP)
+    fix = columns_help(options.task)
+    error = DataError(f"has no column with a known name (the first row is: {first_row})", file=name, fix=fix)
     rows = [row for row in cells if len(row) == 2]
     if len(cells[0]) != 2 or options.task not in (None, "classify", "translate"):
         raise error
