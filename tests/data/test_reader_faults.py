@@ -147,6 +147,19 @@ def test_a_bad_row_is_named_or_listed(
                 r"Name the columns: --columns first=NAME,second=NAME,"
             ),
         ),
+        (
+            "a.csv",
+            "sentence1,label\nu,v\n",
+            {},
+            r"no column for second was recognized among sentence1, label \(first is sentence1\)\. .*second=NAME",
+        ),
+        (
+            "a.csv",
+            "x,y,z\nu,v,w\n",
+            {"columns": {"first": "x", "label": "z"}},
+            r"no column for second was recognized among x, y, z \(first is x\)\. .*--columns first=NAME,second=NAME",
+        ),
+        ("a.csv", "review_body,label\nu,v\n", {}, r"no column for text was .* \(label is label\)\. .*text=NAME,label"),
         ("a.csv", "text,lable\nu,v\n", {"columns": {"label": "label"}}, 'no column "label" .* Did you mean "lable"'),
         ("a.csv", "text,label\nu,v\n", {"columns": {"label": "7"}}, 'no column "7"'),
         ("a.txt", "Just words.\n", {"task": "pair"}, "is plain text .*; expected columns for pair"),

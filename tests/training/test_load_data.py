@@ -154,3 +154,6 @@ def test_empty_texts_are_reported(tmp_path: Path) -> None:
         UserWarning, match=r"2 of 4 rows have an empty text \(the first: .*notes.csv line 3\); regard check"
     ):
         assert len(load_data(data, dev_fraction=0).train) == 4
+    data.write_text("first,second,label\nrain,wind,a\nsnow,,b\n ,wind,b\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match=r"2 of 3 rows have an empty text \(the first: .*notes.csv line 3\)"):
+        assert len(load_data(data, dev_fraction=0).train) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import regard
 from regard.checkpoint.reading import preprocessing_of
 from regard.data.records import PairRecord
 from regard.errors import InputError
+from regard.metrics.confidence import Score
+from regard.tasks.inference import ScoreResult
 from regard.tasks.pair import Pair
 from regard.training.defaults.explain import BY_USER
 from regard.training.engine.loop import Stopped
@@ -97,6 +100,16 @@ def test_the_order_does_not_matter_if_the_scores_are_close(original: float, turn
     assert OrderScores("accuracy", original, turned).are_close == close
 
 
+@pytest.mark.parametrize(("rows", "limit"), [(60, 0.059), (400, 0.04)])
+def test_few_validation_rows_may_differ_more(rows: int, limit: float) -> None:
+    """60 rows have a standard error of about 6 points."""
+    meter: Any = None
+    error = (0.7 * 0.3 / rows) ** 0.5
+    score = Score(0.7, 0.7 - 1.96 * error, 0.7 + 1.96 * error)
+    result = ScoreResult(rows, {"accuracy": score}, "accuracy", 0.5, 1.0, meter)
+    assert OrderScores.of(0.74, result).limit == pytest.approx(limit, abs=1e-3)
+
+
 def test_both_orders_are_read_if_the_order_does_not_matter(encoder: Path, tmp_path: Path) -> None:
     notes = train(encoder, tmp_path / "run", pairs(200, label="same"), repeats=2, epochs=6)
     found = run_json(tmp_path / "run")["pair_order"]
@@ -105,7 +118,7 @@ def test_both_orders_are_read_if_the_order_does_not_matter(encoder: Path, tmp_pa
     assert notes[0].startswith(NOTE)
     assert f"validation accuracy {found['original']:.4g}, with swapped texts {found['swapped']:.4g}" in notes[0]
     card = (tmp_path / "run/README.md").read_text()
-    assert "and all but the first with pairs in both orders" in card
+    assert ", with text pairs in both orders in all trainings but the first" in card
     train(encoder, tmp_path / "given", pairs(200, label="same"), repeats=2, epochs=6, both_orders="no")
     assert "pair_order" not in run_json(tmp_path / "given")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("run", "given")]
@@ -118,7 +131,7 @@ def test_the_order_is_as_given_if_it_matters(encoder: Path, tmp_path: Path, dige
     found = run_json(tmp_path / "run")["pair_order"]
     assert not found["both_orders"]
     assert found["original"] > 0.9 > 0.7 > found["swapped"]
-    assert not any(note.startswith(NOTE) for note in notes)
+    assert notes[0].startswith("the order of the two texts matters (validation accuracy")
     assert "both orders" not in (tmp_path / "run/README.md").read_text()
     train(encoder, tmp_path / "given", rows, repeats=2, epochs=6, both_orders="no")
     assert digest(tmp_path / "run") == digest(tmp_path / "given")
@@ -182,8 +195,9 @@ def test_single_texts_have_no_order(encoder: Path, tmp_path: Path) -> None:
     ("settings", "value", "reason"),
     [
         ({"repeats": 2}, "auto", "if the first training is as good on validation rows with swapped texts"),
-        ({}, "no", "measured only if trainings are repeated"),
-        ({"repeats": 2, "dev_fraction": 0.0}, "no", "measured only if trainings are repeated, on validation rows"),
+        ({}, "no", "with one training, it is not known whether the order"),
+        ({"repeats": 2, "dev_fraction": 0.0}, "no", "without validation rows, it is not known whether the order"),
+        ({"repeats": 2, "explainable": True}, "no", "another setting needs each pair as it is"),
         ({"both_orders": "yes"}, "yes", BY_USER),
     ],
 )
@@ -192,3 +206,15 @@ def test_the_defaults_are_explained(encoder: Path, settings: dict[str, Any], val
     found = next(one for one in explained if one.name == "both_orders")
     assert found.value == value
     assert reason in found.reason
+
+
+def test_a_stop_before_the_first_step_says_that_nothing_is_saved(encoder: Path, tmp_path: Path) -> None:
+    def stop(event: Any) -> None:
+        if event.kind == "fit":
+            raise KeyboardInterrupt
+
+    with pytest.raises(
+        Stopped, match=r"before the first training step; nothing is saved yet\. Start it again"
+    ) as caught:
+        train(encoder, tmp_path / "run", pairs(40, label="same"), head_init="similarity", progress=stop)
+    assert caught.value.signal == signal.SIGINT

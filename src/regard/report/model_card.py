@@ -151,12 +151,11 @@ def _training(facts: RunFacts) -> list[str]:
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
     if done.get("repeats", 1) > 1:
         each = f"The mean of {done['repeats']} trainings with other seeds, each of {done['steps']:,} steps"
-        orders = ", and all but the first with pairs in both orders" if _both_orders(run) else ""
-        size = f"{each}{orders}; {done['tokens']:,} tokens and {done['seconds']:.0f} s in all"
+        size = f"{each}; {done['tokens']:,} tokens and {done['seconds']:.0f} s in all steps"
     return [
         "## How it was trained",
         "",
-        f"{size}{_similarity(run)}; learning rate {settings['lr']:.2g},",
+        f"{size}{_similarity(run)}{_both_orders(run)}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
         "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has scores of",
         f"parts of the rows, and the mistakes{label_errors}.",
@@ -167,9 +166,12 @@ def _training(facts: RunFacts) -> list[str]:
     ]
 
 
-def _both_orders(run: Mapping[str, Any]) -> bool:
-    """Whether repeated trainings read text pairs in both orders."""
-    return bool(run.get("pair_order", {}).get("both_orders"))
+def _both_orders(run: Mapping[str, Any]) -> str:
+    if run["settings"].get("both_orders") == "yes":
+        return ", with text pairs in both orders"
+    if run.get("pair_order", {}).get("both_orders"):
+        return ", with text pairs in both orders in all trainings but the first"
+    return ""
 
 
 def _repeated(contrastive: Mapping[str, Any]) -> str:

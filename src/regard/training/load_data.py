@@ -231,11 +231,17 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
 
 def _warn_of_empty_texts(records: list[Record]) -> None:
     """Such rows teach nothing about words, and predictions refuse them."""
-    empty = [record for record in records if isinstance(record, ClassifyRecord) and not record.text.strip()]
+    empty = [record for record in records if _has_empty_text(record)]
     if empty:
         have = "has" if len(empty) == 1 else "have"
         rows = f"{len(empty):,} of {pluralize(len(records), 'row')} {have} an empty text (the first: {_at(empty[0])})"
         warnings.warn(f"{rows}; regard check DATA --fix FILE removes them.", UserWarning, stacklevel=3)
+
+
+def _has_empty_text(record: Record) -> bool:
+    if isinstance(record, PairRecord):
+        return not record.first.strip() or not record.second.strip()
+    return isinstance(record, ClassifyRecord) and not record.text.strip()
 
 
 def _at(record: Record) -> str:

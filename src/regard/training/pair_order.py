@@ -17,6 +17,7 @@ from regard.data.batching.examples import Examples, join_examples
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.errors import InputError, setting
+from regard.tasks.inference import ScoreResult
 from regard.tasks.task import Task
 from regard.training.engine.sampling import SampledRows
 from regard.training.job import BatchSource, TrainingJob
@@ -24,7 +25,8 @@ from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.settings import Settings
 from regard.training.validation import RecordValidation
 
-MAX_DROP = 0.04  # of the main score with swapped texts, up to which their order is taken not to matter
+MAX_DROP = 0.04  # of the main score with swapped texts, up to which their order is taken not to matter;
+INTERVAL = 2 * 1.96  # or its standard error, if that is more: the 95 % interval has so many of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +68,18 @@ class OrderScores:
     main: str
     original: float
     swapped: float
+    limit: float = MAX_DROP  # of the difference, up to which the order is taken not to matter
+
+    @classmethod
+    def of(cls, original: float, result: ScoreResult) -> OrderScores:
+        """original: the score of the rows as they are. result: the scores with swapped texts."""
+        score = result.scores[result.main]
+        return cls(result.main, original, score.value, max(MAX_DROP, (score.high - score.low) / INTERVAL))
 
     @property
     def are_close(self) -> bool:
         """Whether the order of the two texts seems not to matter."""
-        return self.original - self.swapped <= MAX_DROP
+        return self.original - self.swapped <= self.limit
 
     def __str__(self) -> str:
         return f"validation {self.main} {self.original:.4g}, with swapped texts {self.swapped:.4g}"
@@ -93,15 +102,17 @@ class OrderCheck:
         """The rows for trainings after the first, whose network the job has. score: its main score, if it has one."""
         if score is not None and self.dev:
             result = RecordValidation(swapped(self.dev), self.preprocessing).score(job, sampled=True)
-            self.scores = OrderScores(result.main, score, result.value) if result.higher else None
-        if self.scores is None or not self.scores.are_close:
+            self.scores = OrderScores.of(score, result) if result.higher else None
+        if self.scores is None:
+            return job.source
+        if not self.scores.are_close:
+            _note(f"the order of the two texts matters ({self.scores}): it stays as it is", job, report)
             return job.source
         both = BothOrders.of(self.original, job.task, self.records, self.preprocessing, seed=job.settings.seed)
         if both.max_tokens > self.original.max_length:  # of long texts, whose windows differ
             return job.source
         self.both_orders = True
-        text = f"the order of the two texts does not matter ({self.scores}): both orders are read from now on"
-        report(TrainingEvent("note", job.steps, job.steps, {"text": text}))
+        _note(f"the order of the two texts does not matter ({self.scores}): from now on, both are read", job, report)
         return both
 
     def details(self) -> dict[str, Any]:
@@ -109,6 +120,10 @@ class OrderCheck:
         if self.scores is None:
             return {}
         return {"pair_order": {**asdict(self.scores), "both_orders": self.both_orders}}
+
+
+def _note(text: str, job: TrainingJob, report: OnTrainingEvent) -> None:
+    report(TrainingEvent("note", 0, job.steps, {"text": text}))
 
 
 def check_both_orders(task: Task, settings: Settings, *, distilled: bool) -> None:

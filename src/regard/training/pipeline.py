@@ -9,9 +9,10 @@ the rest, the same for both.
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -64,10 +65,7 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if context.world.is_main_process and not context.resume:
             remove_partial_state(context.folder, state=True)  # of a run that is overwritten
         if inputs.initialize is not None and not resumed:
-            began = time.monotonic()
-            inputs.initialize(job)
-            context.world.broadcast_weights(job.network)
-            before = {"initialization": {"seconds": round(time.monotonic() - began, 3)}}
+            before = {"initialization": {"seconds": _initialize(context, inputs.initialize, job)}}
         try:
             run = fit_and_score(context, inputs, job)
         except Stopped:  # all ranks stop at the same step
@@ -81,6 +79,19 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         finished = result.of(run)
     leave_process_group(context.world)
     return finished
+
+
+def _initialize(context: RunContext, initialize: Callable[[TrainingJob], None], job: TrainingJob) -> float:
+    """Set initial weights that depend on the data; returns the seconds that this took."""
+    began = time.monotonic()
+    try:
+        initialize(job)
+    except KeyboardInterrupt:
+        saved = "the saved state is as it was" if has_state(context.folder) else "nothing is saved yet"
+        words = f"stopped before the first training step; {saved}."
+        raise Stopped(words, signal=signal.SIGINT, advice="Start it again.") from None
+    context.world.broadcast_weights(job.network)
+    return round(time.monotonic() - began, 3)
 
 
 def _report_begin(context: RunContext, inputs: TrainingInputs, job: TrainingJob, *, resumed: bool) -> None:
@@ -310,7 +321,8 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
         try:
             fit(job)
         except Stopped as stop:
-            words = f"stopped while training again on all rows; the first training is saved in {context.folder}."
+            saved = f"the state of the first training is saved in {context.folder}"
+            words = f"stopped while training again on all rows; {saved}."
             raise Stopped(words, signal=stop.signal) from None
         if job.settings.lora.rank:
             merge_lora(job.network)

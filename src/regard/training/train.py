@@ -507,7 +507,8 @@ def start_lines(
         lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")
     chosen = chosen_settings(user_settings, job.settings)
     if chosen and job.steps:
-        lines.append(f"chosen: {', '.join(chosen)}: {pluralize(job.steps, 'step')}")
+        often = f"{job.repeats} × " if job.repeats > 1 else ""
+        lines.append(f"chosen: {', '.join(chosen)}: {often}{pluralize(job.steps, 'step')}")
     return lines
 
 

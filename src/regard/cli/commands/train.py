@@ -228,6 +228,8 @@ def _print_config(command: TrainCommand) -> None:
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
+        if result.repeats > 1:
+            print(f"Scores of the mean of {result.repeats} trainings.")
         if progress.on_all_rows:
             print("Scores of a training without the validation rows; the model in the folder is trained on all rows.")
         print()

@@ -18,7 +18,8 @@ def columns_help(task: str | None) -> str:
     roles = record_types()[task or "classify"].required[0]
     named = ",".join(f"{role}=NAME" for role in roles)
     in_python = f'(columns={{"{roles[0]}": "NAME"}} in Python)'
-    return f"Name the columns: --columns {named}, by name or by number from 0 {in_python}."
+    pairs = " For pairs of texts: --columns first=NAME,second=NAME,label=NAME." if task is None else ""
+    return f"Name the columns: --columns {named}, by name or by number from 0 {in_python}.{pairs}"
 
 
 def record_type_of_task(task: str) -> str:
@@ -97,7 +98,29 @@ def assign_columns(
         used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
         if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
+    likely = task or _likely_type(roles, named)
+    if task is None and likely is not None:
+        needed = record_types()[likely].required[0]
+        missing = " and ".join(role for role in needed if role not in roles)
+        known = ", ".join(f"{role} is {column}" for role, column in roles.items() if role in needed)
+        words = f"no column for {missing} was recognized among {', '.join(names[:12]):.200} ({known})"
+        raise DataError(words, file=file, fix=columns_help(likely))
     raise DataError(_no_match(names, named, task), file=file, fix=columns_help(task))
+
+
+def _likely_type(roles: Mapping[str, str], named: Mapping[str, str]) -> str | None:
+    """The record type that needs at least one of these roles, and takes most of them and all that the user has named.
+
+    None if there is no such type that still needs another role.
+    """
+    best, most = None, 0
+    for name, record_type in record_types().items():
+        needed = set(record_type.required[0])
+        used = needed | set(record_type.optional) | set(record_type.explicit)
+        count = len(used & set(roles))
+        if count > most and needed & set(roles) and needed - set(roles) and set(named) <= used:
+            best, most = name, count
+    return best
 
 
 def _no_match(names: Sequence[str], named: Mapping[str, str], task: str | None) -> str:

@@ -186,11 +186,15 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
 def _both_orders(user: Settings, chosen: Settings, inputs: TrainingInputs) -> SettingReason:
     if user.both_orders != "auto":
         return SettingReason("both_orders", user.both_orders, BY_USER)
-    if inputs.order_check is None or inputs.validation is None or (chosen.repeats or 1) == 1:
-        reason = (
-            "whether the order of the two texts matters is measured only if trainings are repeated, on validation rows"
-        )
-        return SettingReason("both_orders", "no", reason)
+    unknown, why_not = "it is not known whether the order of the two texts matters; yes if it does not", ""
+    if inputs.order_check is None:
+        why_not = "a teacher or another setting needs each pair as it is"
+    elif inputs.validation is None:
+        why_not = f"without validation rows, {unknown}"
+    elif (chosen.repeats or 1) == 1:
+        why_not = f"with one training, {unknown}"
+    if why_not:
+        return SettingReason("both_orders", "no", why_not)
     reason = "if the first training is as good on validation rows with swapped texts, the others read both orders"
     return SettingReason("both_orders", "auto", reason)
 

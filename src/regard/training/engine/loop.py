@@ -194,7 +194,7 @@ class _Loop:
         try:
             return self.run()
         except Stopped as stop:
-            words = f"stopped while training again; the first training is saved in {self.job.folder}."
+            words = f"stopped while training again; the state of the first training is saved in {self.job.folder}."
             raise Stopped(words, signal=stop.signal) from None
 
     def report_note(self, text: str) -> None:
