@@ -144,14 +144,23 @@ def test_the_model_in_words(tmp_path: Path) -> None:
     assert model_line(job, "mine", pretrained=False).endswith("on cpu, untrained (randomly initialized)")
 
 
-@pytest.mark.parametrize(("accuracy", "is_noted"), [(0.6, True), (0.75, True), (0.8, False)])
-def test_a_classifier_that_is_no_better_than_guessing_is_noted(accuracy: float, is_noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("accuracy", "low", "words"),
+    [
+        (0.6, 0.5, "no better than guessing: {}, the model is right for 60.0%"),
+        (0.75, 0.7, "no better than guessing: {}, the model is right for 75.0%"),
+        (0.8, 0.7, "not clearly better than guessing: {}, the model for 70.0% to 95.0%"),
+        (0.9, 0.76, None),
+    ],
+)
+def test_a_classifier_that_may_be_no_better_than_guessing_is_noted(
+    accuracy: float, low: float, words: str | None
+) -> None:
+    """The interval says whether it is better."""
     rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a") * 5]
-    result = SimpleNamespace(scores={"accuracy": Score(accuracy, 0.0, 1.0)})
-    note = score_note(rows, result, split_off=True)  # type: ignore[arg-type]
-    assert (note is not None) == is_noted
-    if note is not None:
-        assert note.startswith('no better than guessing: always "a" would be right for 75.0% of the validation rows')
+    result: Any = SimpleNamespace(scores={"accuracy": Score(accuracy, low, 0.95)})
+    expected = 'always "a" would be right for 75.0% of the validation rows'
+    assert score_note(rows, result, split_off=True) == (None if words is None else words.format(expected))
 
 
 def test_few_validation_rows_are_noted() -> None:

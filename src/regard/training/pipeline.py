@@ -256,7 +256,7 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
 
 
 def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_off: bool) -> str | None:
-    """A remark on scores of few rows, or of a classifier that is no better than its most frequent class; else None.
+    """A remark on scores of few rows, or of a classifier that may be no better than its most frequent class; else None.
 
     split_off: the rows were split off from the training data, so that cross-validation could score more.
     """
@@ -266,9 +266,11 @@ def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_
         return None
     (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
     share = count / len(rows)
-    guesses = accuracy.value <= share < 1
+    guesses = accuracy.low <= share < 1
     often = f'always "{label}" would be right for {share:.1%} of the validation rows'
     guessing = f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
+    if accuracy.value > share:
+        guessing = f"not clearly better than guessing: {often}, the model for {accuracy.low:.1%} to {accuracy.high:.1%}"
     if len(rows) < FEW_ROWS and split_off:
         few = f"scores of {pluralize(len(rows), 'validation row')} say little"
         advice = "--folds 5 (regard.cross_validate) scores every row"
