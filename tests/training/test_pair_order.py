@@ -23,7 +23,7 @@ from regard.tasks.inference import ScoreResult
 from regard.tasks.pair import Pair
 from regard.training.defaults.explain import BY_USER
 from regard.training.engine.loop import Stopped
-from regard.training.pair_order import BothOrders, OrderScores, swapped
+from regard.training.pair_order import BothOrders, PairOrderScores, swapped
 from regard.training.train import explain_defaults
 
 WORDS = ("warm", "cold", "old", "new", "red", "blue")
@@ -97,7 +97,7 @@ def test_swapped_records_have_the_same_labels() -> None:
 
 @pytest.mark.parametrize(("original", "turned", "close"), [(0.8, 0.8, True), (0.8, 0.77, True), (0.8, 0.75, False)])
 def test_the_order_does_not_matter_if_the_scores_are_close(original: float, turned: float, close: bool) -> None:
-    assert OrderScores("accuracy", original, turned).are_close == close
+    assert PairOrderScores("accuracy", original, turned).are_close == close
 
 
 @pytest.mark.parametrize(("rows", "limit"), [(60, 0.059), (400, 0.04)])
@@ -107,7 +107,7 @@ def test_few_validation_rows_may_differ_more(rows: int, limit: float) -> None:
     error = (0.7 * 0.3 / rows) ** 0.5
     score = Score(0.7, 0.7 - 1.96 * error, 0.7 + 1.96 * error)
     result = ScoreResult(rows, {"accuracy": score}, "accuracy", 0.5, 1.0, meter)
-    assert OrderScores.of(0.74, result).limit == pytest.approx(limit, abs=1e-3)
+    assert PairOrderScores.of(0.74, result).limit == pytest.approx(limit, abs=1e-3)
 
 
 def test_both_orders_are_read_if_the_order_does_not_matter(encoder: Path, tmp_path: Path) -> None:
@@ -119,6 +119,8 @@ def test_both_orders_are_read_if_the_order_does_not_matter(encoder: Path, tmp_pa
     assert f"validation accuracy {found['original']:.4g}, with swapped texts {found['swapped']:.4g}" in notes[0]
     card = (tmp_path / "run/README.md").read_text()
     assert ", with text pairs in both orders in all trainings but the first" in card
+    page = (tmp_path / "run/report.html").read_text()
+    assert f"both orders after the first training (accuracy {found['original']:.3f}, with swapped texts" in page
     train(encoder, tmp_path / "given", pairs(200, label="same"), repeats=2, epochs=6, both_orders="no")
     assert "pair_order" not in run_json(tmp_path / "given")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("run", "given")]
@@ -133,6 +135,7 @@ def test_the_order_is_as_given_if_it_matters(encoder: Path, tmp_path: Path, dige
     assert found["original"] > 0.9 > 0.7 > found["swapped"]
     assert notes[0].startswith("the order of the two texts matters (validation accuracy")
     assert "both orders" not in (tmp_path / "run/README.md").read_text()
+    assert f"as it is (accuracy {found['original']:.3f}, with" in (tmp_path / "run/report.html").read_text()
     train(encoder, tmp_path / "given", rows, repeats=2, epochs=6, both_orders="no")
     assert digest(tmp_path / "run") == digest(tmp_path / "given")
 

@@ -62,7 +62,7 @@ class BothOrders:
 
 
 @dataclass(frozen=True)
-class OrderScores:
+class PairOrderScores:
     """The main score of the validation rows as they are, and with swapped texts."""
 
     main: str
@@ -71,7 +71,7 @@ class OrderScores:
     limit: float = MAX_DROP  # of the difference, up to which the order is taken not to matter
 
     @classmethod
-    def of(cls, original: float, result: ScoreResult) -> OrderScores:
+    def of(cls, original: float, result: ScoreResult) -> PairOrderScores:
         """original: the score of the rows as they are. result: the scores with swapped texts."""
         score = result.scores[result.main]
         return cls(result.main, original, score.value, max(MAX_DROP, (score.high - score.low) / INTERVAL))
@@ -95,14 +95,14 @@ class OrderCheck:
         self, original: Examples, records: Sequence[Record], dev: Sequence[Record], preprocessing: Preprocessing
     ) -> None:
         self.original, self.records, self.dev, self.preprocessing = original, records, dev, preprocessing
-        self.scores: OrderScores | None = None
+        self.scores: PairOrderScores | None = None
         self.both_orders = False
 
     def source(self, job: TrainingJob, score: float | None, *, report: OnTrainingEvent) -> BatchSource:
         """The rows for trainings after the first, whose network the job has. score: its main score, if it has one."""
         if score is not None and self.dev:
             result = RecordValidation(swapped(self.dev), self.preprocessing).score(job, sampled=True)
-            self.scores = OrderScores.of(score, result) if result.higher else None
+            self.scores = PairOrderScores.of(score, result) if result.higher else None
         if self.scores is None:
             return job.source
         if not self.scores.are_close:

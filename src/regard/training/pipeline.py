@@ -266,7 +266,7 @@ def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_
         return None
     (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
     share = count / len(rows)
-    guesses = accuracy.low <= share < 1
+    guesses = (accuracy.value if len(rows) < FEW_ROWS else accuracy.low) <= share < 1
     often = f'always "{label}" would be right for {share:.1%} of the validation rows'
     guessing = f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
     if accuracy.value > share:

@@ -249,10 +249,6 @@ def _training_inputs(
     joined = _joins_records(task, model, settings, distillation)
     source, examples = _source(task, data, preprocessing, settings, distillation, joined=joined)
     rows, distilled = len(data.train), distillation is not None
-    check_both_orders(task, settings, distilled=distilled)
-    order_check = None
-    if task.name == "pair" and settings.both_orders == "auto" and source is examples and not distilled:
-        order_check = OrderCheck(examples, data.train, data.dev, preprocessing)
     size = DataSize.of(examples.lengths, rows=rows if joined else None)
     training = NewTraining(task, model, baseline, size, rows, joined=joined, distilled=distilled, ranks=ranks)
     settings, recipe = with_recipe(settings, recipe, training)
@@ -273,7 +269,7 @@ def _training_inputs(
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences | BothOrders) else None,
-        order_check=order_check,
+        order_check=_order_check(task, data, source, preprocessing, settings, distillation),
         distillation=distillation,
     )
 
@@ -407,6 +403,7 @@ def _source(
     joined: bool = False,
 ) -> tuple[BatchSource, Examples]:
     """The sequences of each epoch, and those that their lengths are planned with. joined: of several records each."""
+    check_both_orders(task, settings, distilled=distillation is not None)
     if joined:
         sentences = task.joined_source(data.train, preprocessing, seed=settings.seed)
         return sentences, sentences.epoch(0)
@@ -426,6 +423,20 @@ def _source(
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples
+
+
+def _order_check(
+    task: Task,
+    data: LabeledData,
+    source: BatchSource,
+    preprocessing: Preprocessing,
+    settings: Settings,
+    distillation: Distillation | None,
+) -> OrderCheck | None:
+    """For text pairs, unless the user, a teacher or another setting decides what an epoch reads."""
+    if task.name != "pair" or settings.both_orders != "auto" or distillation is not None:
+        return None
+    return OrderCheck(source, data.train, data.dev, preprocessing) if isinstance(source, Examples) else None
 
 
 def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> Task:
