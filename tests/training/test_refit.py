@@ -147,7 +147,8 @@ def test_a_signal_while_training_again_says_what_is_saved(train: Callable[..., A
         if again and event.kind == "log":
             os.kill(os.getpid(), signal.SIGINT)
 
-    saved = r"stopped while training again on all rows; the state of the first .* in .*cut\. Go on from here"
+    saved = r"the state of the first training is saved in .*cut\. Go on from here"
+    saved = rf"stopped while training again on all rows; {saved}"
     with pytest.raises(Stopped, match=saved):
         train("cut", log_every=1, progress=stop)
     assert train("cut", log_every=1, resume=True).rows == 40

@@ -1,4 +1,4 @@
-"""Progress of a training on stderr: a bar in a terminal, otherwise one line per evaluation."""
+"""Progress of a training on stderr: a bar in a terminal; in a log a line per evaluation, and in long work at times."""
 
 from __future__ import annotations
 
