@@ -140,7 +140,8 @@ def check_both_orders(task: Task, settings: Settings, *, distilled: bool) -> Non
         setting("class_balance", "sampling"): settings.class_balance == "sampling",
         setting("bpe_dropout"): settings.bpe_dropout > 0,
     }
-    for other in (name for name, is_used in others.items() if is_used):
+    other = next((name for name, is_used in others.items() if is_used), None)
+    if other is not None:
         raise InputError(f"{words} it cannot be combined with {other}. Leave one of them out.")
 
 

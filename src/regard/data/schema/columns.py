@@ -98,8 +98,8 @@ def assign_columns(
         used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
         if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
-    likely = task or _likely_type(roles, named)
-    if task is None and likely is not None:
+    likely = _likely_type(roles, named) if task is None else None
+    if likely is not None:
         needed = record_types()[likely].required[0]
         missing = " and ".join(role for role in needed if role not in roles)
         known = ", ".join(f"{role} is {column}" for role, column in roles.items() if role in needed)

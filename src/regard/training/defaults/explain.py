@@ -186,7 +186,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
 def _both_orders(user: Settings, chosen: Settings, inputs: TrainingInputs) -> SettingReason:
     if user.both_orders != "auto":
         return SettingReason("both_orders", user.both_orders, BY_USER)
-    unknown, why_not = "it is not known whether the order of the two texts matters; yes if it does not", ""
+    unknown, why_not = "it is not known whether the order of the two texts matters; give yes if it does not", ""
     if inputs.order_check is None:
         why_not = "a teacher or another setting needs each pair as it is"
     elif inputs.validation is None:

@@ -15,7 +15,7 @@ from regard.text.flat_tokens import Ints
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """A sample of the sequences, with repetitions."""
+    """Some of the sequences, by their numbers; a number may be repeated."""
 
     examples: Examples
     rows: Ints
