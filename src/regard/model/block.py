@@ -6,7 +6,9 @@ Shapes: N tokens, D width, F feed-forward width.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -34,18 +36,27 @@ def activation_function(name: str) -> Callable[[Tensor], Tensor]:
 class LayerNorm(nn.LayerNorm):
     """Layer normalization (Ba et al. 2016): subtract the mean, divide by the standard deviation, scale and shift.
 
-    Under autocast it is computed in fp32 and returned in the dtype of its input, which halves the memory traffic.
+    Under autocast it is computed in fp32 and returned in the dtype of its input, which halves the memory traffic. If
+    its weights are of that dtype too, one kernel does all of it.
     """
 
     def forward(self, x_ND: Tensor) -> Tensor:
-        return super().forward(x_ND).to(x_ND.dtype)
+        with _without_conversions(x_ND, self.weight):
+            return super().forward(x_ND).to(x_ND.dtype)
 
 
 class RMSNorm(nn.RMSNorm):
     """Layer normalization without the mean and the shift (Zhang and Sennrich 2019), same dtype rule."""
 
     def forward(self, x_ND: Tensor) -> Tensor:
-        return super().forward(x_ND).to(x_ND.dtype)
+        with _without_conversions(x_ND, self.weight):
+            return super().forward(x_ND).to(x_ND.dtype)
+
+
+def _without_conversions(x_ND: Tensor, weight: Tensor) -> AbstractContextManager[object]:
+    """No autocast if input and weight are of the same 16 bits: the kernel itself computes in fp32."""
+    same = x_ND.dtype == weight.dtype != torch.float32
+    return torch.autocast(x_ND.device.type, enabled=False) if same else nullcontext()
 
 
 def build_norm(config: ModelConfig, width: int, *, bias: bool | None = None) -> nn.Module:

@@ -167,3 +167,21 @@ def test_what_fills_a_fixed_shape_has_no_part_in_the_step() -> None:
     plain.update()
     for mine, theirs in zip(made.parameters, plain.parameters, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-6)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_recorded_steps_with_converted_weights_are_the_plain_ones() -> None:
+    losses: dict[bool, list[float]] = {}
+    for record in (False, True):
+        network = new_network().to("cuda")
+        optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=0.01)
+        made = Stepper(network, TASK, optimizer, clip=1.0, dtype=torch.bfloat16, record=record)
+        assert (made.halves is not None) == record
+        losses[record] = []
+        for step in range(6):
+            for part in range(2):
+                made.part(batch([9, 5, 3], 2 * step + part).fixed(tokens=64, sequences=16, max_length=16).to("cuda"))
+            made.update()
+            losses[record].append(float(made.numbers[0]))
+    assert losses[True] == pytest.approx(losses[False], rel=0.03)

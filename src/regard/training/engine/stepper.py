@@ -13,6 +13,7 @@ from regard.data.batching.examples import Inputs
 from regard.model.attention import Attention
 from regard.model.kernels.compiled import compiled
 from regard.model.kernels.cuda_graphs import CudaGraph
+from regard.model.kernels.half_weights import HalfWeights
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.engine.distillation import Distillation, LayerMatcher, distillation_loss
@@ -81,6 +82,8 @@ class Stepper:
         )  # loss and count since the last call of mean_loss
         self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
         self.record = record
+        converts = record and not compile and wrapped is None and HalfWeights.pays(network, dtype)
+        self.halves = HalfWeights(network, dtype) if converts else None
         self._part: _Recording | None = None
         self._update: CudaGraph | None = None
 
@@ -110,7 +113,7 @@ class Stepper:
 
     def compile(self) -> None:
         """Compile the forward and backward pass from the next part on."""
-        self._part = None
+        self._part = self.halves = None  # a compiled pass converts in its own kernels
         torch.cuda.empty_cache()  # the memory of the recording
         self.compute = compiled(self._loss, dynamic=False)
 
@@ -151,8 +154,9 @@ class Stepper:
         return Loss(loss.sum + loss.count * self.matcher.loss(prepared.tokens, self.dtype), loss.count)
 
     def _part_now(self, inputs: Inputs) -> None:
-        loss = self.compute(inputs)
-        loss.sum.backward()
+        with contextlib.nullcontext() if self.halves is None else self.halves.installed():
+            loss = self.compute(inputs)
+            loss.sum.backward()
         self.sums += torch.stack((loss.sum.detach().float(), loss.count.detach().float()))
 
     def _update_now(self) -> None:
