@@ -1,4 +1,4 @@
-"""A linear layer with faster matrix products for inference on a CPU.
+"""A linear layer with faster matrix products for inference on a CPU and for training on a GPU.
 
 Shapes: N rows, I numbers in, O numbers out.
 """
@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+
+from regard.model.kernels.gpu_linear import LinearFunction, is_half_training
 
 FEW = range(8, 65)  # rows: one token per sequence of a batch, or one short text
 SEVERAL = 2  # rows from which a packed weight is faster
@@ -36,6 +38,9 @@ class Linear(nn.Linear):
         if not self.is_cpu_inference(x_NI):
             if self._packed is not None and torch.is_grad_enabled():
                 self._packed = None
+            if is_half_training(x_NI, self.weight, self.bias):
+                trained_NO: Tensor = LinearFunction.apply(x_NI, self.weight, self.bias)  # type: ignore[no-untyped-call]
+                return trained_NO
             return super().forward(x_NI)
         if self.keeps_packed and x_NI.shape[0] >= self.min_packed_rows and self.can_watch_weight():
             multiply = torch.ops.mkldnn._linear_pointwise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -64,18 +66,17 @@ def test_gradients_are_those_of_autocast(preset: str) -> None:
 
 
 def test_a_linear_layer_has_the_same_bits() -> None:
-    def model() -> nn.Linear:
-        torch.manual_seed(1)
-        return nn.Linear(24, 8)
-
-    x_NI, plain, copied = torch.randn(7, 24), model(), model()
+    x_NI, plain = torch.randn(7, 24), nn.Linear(24, 8)
+    copied = copy.deepcopy(plain)
     with torch.autocast("cpu", torch.bfloat16):
         plain(x_NI).float().square().sum().backward()
         with HalfWeights(copied, torch.bfloat16).installed():
             copied(x_NI).float().square().sum().backward()
-    assert copied.weight.grad is not None and plain.weight.grad is not None
+    assert copied.weight.grad is not None
+    assert plain.weight.grad is not None
     assert torch.equal(copied.weight.grad, plain.weight.grad)
-    assert copied.bias.grad is not None and plain.bias.grad is not None
+    assert copied.bias.grad is not None
+    assert plain.bias.grad is not None
     assert torch.equal(copied.bias.grad, plain.bias.grad)
 
 
