@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from tests.sentence_encoder import write_sentence_encoder
 from tests.training.helpers import WATER_ROWS as ROWS
 
 import regard
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
+from regard.training.settings import Lora
 from regard.training.train import choose_settings, explain_defaults, settings_to_repeat
 
 
@@ -25,24 +28,31 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     events: list[TrainingEvent] = []
     regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
     run = json.loads((tmp_path / "run/run.json").read_text())
-    assert run["contrastive"] == {"steps": 25, "texts": 32, "lr": 1e-4, "repeats": 1}
+    assert run["contrastive"] == {"steps": 18, "texts": 32, "lr": 1e-4, "repeats": 1, "once": True}
     assert run["initialization"]["seconds"] > 0
     assert run["refit"]["seconds"] > 0
+    assert run["refit"]["head_only"]
     assert run["done"]["steps"] == 0
     chosen = {"head_init": "contrastive", "pooling": "mean", "refit": "yes", "dev_fraction": 0.1, "dtype": "fp32"}
     assert run["chosen"] == chosen
     assert run["seconds"] > run["initialization"]["seconds"] + run["refit"]["seconds"]
     assert [run["settings"][name] for name in ("epochs", "lr", "batch_tokens")] == [None, None, None]
     card = (tmp_path / "run/README.md").read_text()
-    assert "25 steps with up to 32 texts and a learning rate of 0.0001" in card
+    assert "18 steps with up to 32 texts and a learning rate of 0.0001" in card
     assert "on 40 rows." in card
-    assert "the same training on the other 36 rows; the model here was then trained on all 40." in card
-    assert "randomly initialized" not in card
+    assert "a training on the other 36 rows; the head of the model here was then fitted on all 40." in card
     page = (tmp_path / "run/report.html").read_text()
-    assert "training, 25 contrastive steps" in page
+    assert "The head of the one in the folder was then fitted on all 40 rows." in page
+    assert "the head was fitted again on all 40 rows" in page
+    assert "training, 18 contrastive steps" in page
     assert "contrastive (chosen)" in page
+    assert [event.values["text"] for event in events if event.values.get("refit")] == [
+        "fitting the head again on all 40 rows"
+    ]
+    assert "randomly initialized" not in card
     lines = next(event.values["lines"] for event in events if event.kind == "begin")
-    assert any(line.startswith("contrastive: 25 steps make the vectors") for line in lines)
+    assert any(line.startswith("contrastive: 18 steps make the vectors") for line in lines)
+    assert any("the head is fitted again on all rows" in line for line in lines)
 
 
 def test_its_settings_repeat_it(encoder: Path) -> None:
@@ -53,11 +63,36 @@ def test_its_settings_repeat_it(encoder: Path) -> None:
     assert settings_to_repeat(ROWS, head_init="probe", **arguments).epochs
 
 
+def test_the_second_network_has_the_vectors_of_the_first(encoder: Path, tmp_path: Path) -> None:
+    """Its head alone is fitted again, so that it differs from a run without the validation rows in the head only."""
+    regard.train(ROWS, out=tmp_path / "first", start=encoder, refit="no")
+    regard.train(ROWS, out=tmp_path / "again", start=encoder, refit="yes")
+    first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
+    other = {name for name in first if not torch.equal(first[name], again[name])}
+    assert other
+    assert all(name.startswith(("classifier", "bert.pooler")) for name in other)
+
+
+def test_steps_after_it_are_trained_again_as_a_whole(encoder: Path, tmp_path: Path) -> None:
+    regard.train(ROWS, out=tmp_path / "run", start=encoder, refit="yes", epochs=1, head_init="contrastive")
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert not run["refit"]["head_only"]
+
+
+def test_lora_is_trained_again_as_a_whole(encoder: Path, tmp_path: Path) -> None:
+    regard.train(ROWS, out=tmp_path / "run", start=encoder, refit="yes", lora=Lora(rank=2))
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert not run["refit"]["head_only"]
+
+
 def test_the_defaults_are_explained(encoder: Path) -> None:
     explained = {reason.name: reason for reason in explain_defaults(ROWS, start=encoder)}
     assert explained["head_init"].value == "contrastive"
-    first = "25 contrastive steps of 32 texts at 1e-4 come before, twice: without the validation rows and with them"
-    assert explained["steps"].reason == f"{first}; more training made it worse on few rows"
+    first = "18 contrastive steps of 32 texts at 1e-4 come before, without the validation rows"
+    then = "then the head is fitted again, with them"
+    assert explained["steps"].reason == f"{first}; {then}; more training made it worse on few rows"
+    again = "there are few rows: the head is fitted again on all of them, validation rows too"
+    assert explained["refit"].reason == again
 
 
 def test_ctrl_c_says_that_nothing_is_saved(encoder: Path, tmp_path: Path) -> None:

@@ -223,7 +223,10 @@ def _scores(facts: RunFacts) -> list[str]:
         lines.append(f"\n{note}")
     if "refit" in run:
         first = f"the same training on the other {run['data']['train_rows']:,} rows"
-        lines.append(f"\nThese are the scores of {first}; the model here was then trained on all {_rows(run):,}.")
+        second = "the model here was then trained"
+        if run["refit"].get("head_only"):
+            first, second = first.replace("the same", "a"), "the head of the model here was then fitted"
+        lines.append(f"\nThese are the scores of {first}; {second} on all {_rows(run):,}.")
     return [*lines, ""]
 
 

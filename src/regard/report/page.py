@@ -74,7 +74,9 @@ def _tiles(facts: RunFacts) -> str:
     if main is not None:
         interval = f"{run['main']}, 95 % interval {main['low']:.3f} to {main['high']:.3f}"
         tiles.append(tile(f"{main['value']:.3f}", interval.replace("_", " "), main=True))
-    again = f"; then again on all {run['refit']['rows']:,}" if "refit" in run else ""
+    again = ""
+    if refit := run.get("refit"):
+        again = f"; then {'the head' if refit.get('head_only') else 'again'} on all {refit['rows']:,}"
     tiles.append(tile(f"{run['data']['train_rows']:,}", f"training rows{again}"))
     if run["scores"]:
         tiles.append(tile(f"{run['data']['dev_rows']:,}", "rows scored" if _scored_later(run) else "validation rows"))
@@ -125,9 +127,12 @@ def _scores(facts: RunFacts) -> str:
         content += f'<p class="faint small">Always "{escaped(name)}" would be right for {share:.1%} of the rows.</p>'
     refit = run.get("refit")
     if refit:
+        second = "The one in the folder was then trained"
+        if refit.get("head_only"):
+            second = "The head of the one in the folder was then fitted"
         content += (
             '<p class="faint small">These are the scores of a network that was trained without the validation rows. '
-            f"The one in the folder was then trained on all {refit['rows']:,} rows.</p>"
+            f"{second} on all {refit['rows']:,} rows.</p>"
         )
     return card("Scores", content, note=f"On {scored_rows(run)}.", name="scores")
 
@@ -265,12 +270,19 @@ def _use(facts: RunFacts) -> str:
     return card("How to use it", content, name="use")
 
 
+def _second_training(refit: Mapping[str, Any]) -> str:
+    """Where the weights come from, with the fields of run.json."""
+    if refit.get("head_only"):
+        return f"the head was fitted again on all {refit['rows']:,} rows"
+    return f"of a second training on all {refit['rows']:,} rows"
+
+
 def _data(facts: RunFacts) -> str:
     run, data = facts.run, facts.run["data"]
     values = {
         "data": data["recognized"],
         "training rows": f"{data['train_rows']:,}",
-        **({"weights": f"of a second training on all {run['refit']['rows']:,} rows"} if "refit" in run else {}),
+        **({"weights": _second_training(run["refit"])} if "refit" in run else {}),
         "validation rows": f"{data['dev_rows']:,}",
         "hash of the data": data["hash"],
         "started from": run["start"],

@@ -174,8 +174,9 @@ def _work(size: DataSize, settings: Settings, batch: int, before: SimilarityTrai
 
 
 def _contrastive_work(size: DataSize, classes: int, times: int, *, gpu: bool) -> _Work:
-    """Contrastive steps; few rows take them twice, the second time with the validation rows."""
+    """Contrastive steps, which may be repeated with the validation rows."""
     training = contrastive_training(size.sequences, classes, gpu=gpu)
+    times = 1 if training.once else times
     once = training.repeats * training.steps
     steps = times * once
     words = f"{once} contrastive steps{', twice' if times == 2 else ''}"

@@ -46,6 +46,7 @@ from regard.training.validation import ValidationRows
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard", "log_to")
 REPEATS_LINE = "repeats: {} such trainings with other seeds, whose weights are averaged; --repeats 1 trains once"
 REFIT_LINE = "refit: then another network is trained on all rows, validation rows too; --refit no leaves this out"
+HEAD_LINE = "refit: then the head is fitted again on all rows, validation rows too; --refit no leaves this out"
 FEW_ROWS = 20  # validation rows, below which a score says little
 Result = TypeVar("Result", bound=TrainResult)
 
@@ -100,7 +101,8 @@ def _report_begin(context: RunContext, inputs: TrainingInputs, job: TrainingJob,
     lines = [line for line in inputs.describe(job) if not (resumed and line.startswith("similarity:"))]
     lines += [_resume_line(job)] if context.resume else []
     lines += [REPEATS_LINE.format(job.repeats)] if job.repeats > 1 else []
-    lines += [REFIT_LINE] if refit else []
+    if refit:
+        lines.append(HEAD_LINE if inputs.head_only_refit else REFIT_LINE)
     values = {"lines": lines, "new_heads": new_heads(inputs.model.checkpoint), "repeats": job.repeats}
     values |= {"trainings": 2 * job.repeats if refit else job.repeats}
     context.report(TrainingEvent("begin", 0, job.steps, values))
@@ -312,8 +314,9 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     meanwhile: a run that is stopped here goes on from the end of the first training.
     """
     context = run.context
-    text = f"training again on all {inputs.rows:,} rows"
-    context.report(TrainingEvent("note", 0, run.job.steps, {"text": text, "refit": True}))
+    head_only = run.inputs.head_only_refit
+    text = f"{'fitting the head' if head_only else 'training'} again on all {inputs.rows:,} rows"
+    context.report(TrainingEvent("note", 0, run.job.steps, {"text": text, "refit": True, "head_only": head_only}))
     inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     began = time.monotonic()
@@ -326,14 +329,15 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
             saved = f"the state of the first training is saved in {context.folder}"
             words = f"stopped while training again on all rows; {saved}."
             raise Stopped(words, signal=stop.signal) from None
-        if job.settings.lora.rank:
-            merge_lora(job.network)
+    if job.settings.lora.rank:
+        merge_lora(job.network)
     job.network.eval()
     seconds = round(time.monotonic() - began, 3)
-    details = {**run.details, "refit": {"rows": inputs.rows, "steps": job.steps, "seconds": seconds}}
+    refit = {"rows": inputs.rows, "steps": job.steps, "seconds": seconds, "head_only": head_only}
     checkpoint = replace(run.inputs.model.checkpoint, network=job.network, config=job.network.config)
     model = run.inputs.model._replace(checkpoint=checkpoint, tokenizer=inputs.model.tokenizer)
     written = replace(run.inputs, model=model, rows=inputs.rows)
+    details = {**run.details, "refit": refit}
     return replace(run, inputs=written, job=replace(run.job, network=job.network), details=details)
 
 

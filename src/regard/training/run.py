@@ -89,6 +89,7 @@ class TrainingInputs:
     initialize: sets initial weights that depend on the data, before the first step; these are scored too.
     fitted: whether `initialize` sets the final weights, so that there are no training steps.
     refit: the same with all rows, validation rows too, and another network: what is written in the end.
+    head_only_refit: whether that network has the vectors of the first, and only its head is fitted again.
     saved_settings: those that a resumed run began with, in place of what would be chosen now.
     order_check: decides whether repeated trainings read text pairs in both orders.
     details: further fields of run.json, from the final scores.
@@ -107,6 +108,7 @@ class TrainingInputs:
     validation: Validation | None = None
     initialize: Callable[[TrainingJob], None] | None = None
     refit: Callable[[], TrainingInputs] | None = None
+    head_only_refit: bool = False
     saved_settings: Mapping[str, Any] = field(default_factory=dict)
     order_check: OrderCheck | None = None
     max_tokens: int | None = None

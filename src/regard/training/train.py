@@ -44,10 +44,12 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import check_model_settings, preset_config
 from regard.training.head_init.initializer import (
+    ProbeInitializer,
     computed_once,
     planned_contrastive,
     planned_similarity,
     progress_reporter,
+    refits_head_only,
     weight_initializer,
 )
 from regard.training.head_init.mean_weights import MeanWeights
@@ -144,12 +146,15 @@ def _with_refit(
 ) -> TrainingInputs:
     """The inputs with a second training on all rows, where there is one; with mean weights, in place of training.
 
-    Similarity, which needs no labels, is learned once for both.
+    Similarity, which needs no labels, is learned once for both; so are vectors by a short contrastive training.
     """
+    head_only = refits_head_only(inputs, device)
 
     def all_rows() -> TrainingInputs:
         whole = replace(records, train=[*records.train, *records.dev], dev=[])
         second = build(whole)
+        if head_only and isinstance(second.initialize, ProbeInitializer):
+            second = replace(second, initialize=replace(second.initialize, trained=inputs.model.checkpoint.network))
         if second.order_check is not None and inputs.order_check is not None:
             second.order_check.scores = inputs.order_check.scores
         same = {name: getattr(inputs.settings, name) for name in MODEL_SETTINGS}
@@ -160,7 +165,7 @@ def _with_refit(
     if not _should_refit(inputs, records, device=device, ranks=ranks):
         return inputs
     if inputs.initialize is None or inputs.model.head_init != "similarity":
-        return replace(inputs, refit=all_rows)
+        return replace(inputs, refit=all_rows, head_only_refit=head_only)
     initialize = computed_once(inputs.initialize)
     return replace(inputs, initialize=initialize, refit=lambda: replace(all_rows(), initialize=initialize))
 

@@ -232,7 +232,10 @@ def test_few_pairs_are_read_in_small_steps_on_a_cpu(rows: int, gpu: bool, texts:
     ("rows", "classes", "gpu", "steps", "lr"),
     [
         (23, 2, False, 25, 4e-5),
-        (24, 2, False, 25, 1e-4),
+        (24, 2, False, 18, 1e-4),
+        (65, 2, False, 25, 1e-4),
+        (129, 2, False, 35, 7e-5),
+        (200, 2, False, 35, 7e-5),
         (201, 2, False, 50, 5e-5),
         (47, 4, False, 25, 4e-5),
         (47, 4, True, 25, 4e-5),
@@ -242,6 +245,7 @@ def test_few_pairs_are_read_in_small_steps_on_a_cpu(rows: int, gpu: bool, texts:
 def test_few_rows_change_the_vectors_in_fewer_steps(rows: int, classes: int, gpu: bool, steps: int, lr: float) -> None:
     training = contrastive_training(rows, classes, gpu=gpu)
     assert (training.steps, training.lr) == (steps, lr)
+    assert training.once == (steps < 50)
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,9 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
         if result.repeats > 1:
             print(f"Scores of the mean of {result.repeats} trainings.")
         if progress.on_all_rows:
-            print("Scores of a training without the validation rows; the model in the folder is trained on all rows.")
+            model = "the model in the folder"
+            then = f"the head of {model} is fitted" if progress.head_only else f"{model} is trained"
+            print(f"Scores of a training without the validation rows; {then} on all rows.")
         print()
     if progress.lines():
         print_table(progress.lines())

@@ -20,7 +20,7 @@ from regard.training.defaults.recipes import (
     resolve_settings,
     texts_per_step,
 )
-from regard.training.head_init.initializer import planned_contrastive
+from regard.training.head_init.initializer import planned_contrastive, refits_head_only
 from regard.training.head_init.new_head import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
@@ -65,7 +65,10 @@ def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
     if before is None:
         return SettingReason("steps", "0", "all weights are set before the first step")
     often = f", in each of {before.repeats} trainings whose weights are averaged" if before.repeats > 1 else ""
-    often += ", twice: without the validation rows and with them" if refit else ""
+    if refit:
+        head_only = ", without the validation rows; then the head is fitted again, with them"
+        twice = ", twice: without the validation rows and with them"
+        often += head_only if refits_head_only(inputs, device) else twice
     first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{often}"
     return SettingReason("steps", "0", f"{first.replace('e-0', 'e-')}; more training made it worse on few rows")
 
@@ -88,6 +91,8 @@ def _refit(user: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: 
         return SettingReason("refit", value, BY_USER)
     if refit:
         reason = "there are few rows: a second network is trained on all of them, validation rows too, and written"
+        if refits_head_only(inputs, pick_device(inputs.settings.device)):
+            reason = "there are few rows: the head is fitted again on all of them, validation rows too"
         return SettingReason("refit", value, reason)
     if not data.dev:
         reason = "there are no validation rows to add"

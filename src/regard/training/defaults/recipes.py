@@ -45,6 +45,11 @@ FEW_ROWS = 125  # if there are fewer rows per class than this
 VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer steps
 REPEATED_ROWS = 24  # of each of two classes, from which it is repeated on a GPU
 REFIT_ROWS = 200  # up to which a training from a linear probe is short, and repeated with the validation rows too;
+SHORT_CONTRASTIVE = (  # rows up to which a CPU takes so many contrastive steps, and their learning rate
+    (64, 18, 1e-4),
+    (128, 25, 1e-4),
+    (REFIT_ROWS, 35, 7e-5),
+)
 GPU_REFIT_ROWS = 10_000  # on a GPU, any fine-tuning of a small encoder on single texts is repeated, up to this
 MANY_CLASSES = 16  # above which a head starts from a probe, however many rows there are
 RDROP = 1.0  # weight of R-Drop on a GPU, for tags, and for single texts that are not short,
@@ -89,6 +94,7 @@ class ContrastiveTraining:
     texts: int  # per step
     lr: float
     repeats: int = 1  # trainings with other random numbers, whose weights are averaged
+    once: bool = False  # without the validation rows; with them, only the probe is fitted again
 
 
 def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN, *, model_known: bool = True) -> Settings:
@@ -246,14 +252,15 @@ def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTr
     """With very few rows of each class, the vectors stay closer to the pretrained ones.
 
     With two classes and enough rows, the mean of several faster trainings is better. On a GPU they take seconds. On a
-    CPU, few rows, which are trained on twice, take half of the steps.
+    CPU, few rows take fewer steps, once.
     """
     if rows < VERY_FEW_ROWS * classes:
-        return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5)
+        return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5, once=True)
     if gpu and classes == 2 and rows >= REPEATED_ROWS * classes:
         return ContrastiveTraining(steps=50, texts=TEXTS, lr=1e-4, repeats=3)
     if not gpu and rows <= REFIT_ROWS:
-        return ContrastiveTraining(steps=25, texts=TEXTS, lr=1e-4)
+        steps, lr = next((steps, lr) for limit, steps, lr in SHORT_CONTRASTIVE if rows <= limit)
+        return ContrastiveTraining(steps, TEXTS, lr, once=True)
     return ContrastiveTraining(steps=50, texts=TEXTS, lr=5e-5)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
+from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 from regard.training.defaults.recipes import (
@@ -33,7 +35,7 @@ from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.resume.state import put_weights, weights_of
-from regard.training.run import RunContext
+from regard.training.run import RunContext, TrainingInputs
 
 
 def weight_initializer(
@@ -59,24 +61,45 @@ def weight_initializer(
         assert training is not None
         train_similarity(job, pairs, encoder, training, seed=seed, report=progress_reporter(job))
 
-    def fit_probe(job: TrainingJob) -> None:
-        assert isinstance(task, Classify)
-        report = progress_reporter(job)
-        device = next(job.network.parameters()).device
-        contrastive = planned_contrastive(model, len(records), job.settings.freeze, device)
-        if contrastive is not None:
-            with _stopped_by_keyboard():
-                train_contrastive(job.network, task, examples, contrastive, seed=seed, dtype=job.dtype, report=report)
-        start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
-        start() if baseline is None else start(max_rows=len(examples), strength=None)
-
     if model.head_init == "similarity":
         return learn_similarity
     if model.probe:
-        return fit_probe
+        assert isinstance(task, Classify)
+        return ProbeInitializer(task, examples, len(records), model, seed, all_rows=baseline is not None)
     if baseline is not None and baseline.fitted:
         return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
     return None
+
+
+@dataclass(frozen=True)
+class ProbeInitializer:
+    """Fits a linear probe as the head of the network of a job, with few labels after contrastive training.
+
+    all_rows: the probe reads all rows, not only some of many, and the strength of its regularization is chosen.
+    trained: a network whose contrastive training is done; its weights are used, and only the probe is fitted.
+    """
+
+    task: Classify
+    examples: Examples
+    rows: int
+    model: InitialModel
+    seed: int
+    all_rows: bool
+    trained: Network | None = None
+
+    def __call__(self, job: TrainingJob) -> None:
+        report = progress_reporter(job)
+        device = next(job.network.parameters()).device
+        arguments: dict[str, Any] = {"seed": self.seed, "dtype": job.dtype, "report": report}
+        contrastive = planned_contrastive(self.model, self.rows, job.settings.freeze, device)
+        if self.trained is not None:
+            put_weights(job.network, weights_of(self.trained))
+        elif contrastive is not None:
+            with _stopped_by_keyboard():
+                train_contrastive(job.network, self.task, self.examples, contrastive, **arguments)
+        if self.all_rows:
+            arguments |= {"max_rows": len(self.examples), "strength": None}
+        start_from_probe(job.network, self.task, self.examples, **arguments)
 
 
 def computed_once(initialize: Callable[[TrainingJob], None]) -> Callable[[TrainingJob], None]:
@@ -110,6 +133,12 @@ def planned_contrastive(
     if model.head_init != "contrastive" or "encoder" in freeze:
         return None
     return contrastive_training(rows, len(model.checkpoint.labels or ()), gpu=device.type == "cuda")
+
+
+def refits_head_only(inputs: TrainingInputs, device: torch.device) -> bool:
+    """Whether a second network, for all rows, has the vectors of the first, which took no steps after these."""
+    contrastive = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze, device)
+    return inputs.fitted and contrastive is not None and contrastive.once and not inputs.settings.lora.rank
 
 
 def planned_similarity(model: InitialModel, rows: int, device: torch.device) -> SimilarityTraining | None:
