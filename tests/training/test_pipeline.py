@@ -28,6 +28,7 @@ from regard.training.pipeline import (
     resume_settings,
     run_pipeline,
     score_note,
+    with_background_import,
     with_validation,
 )
 from regard.training.result import TrainResult
@@ -47,6 +48,26 @@ def test_a_run_reports_writes_and_returns_its_result(tmp_path: Path) -> None:
     again = run_pipeline(run_context(tmp_path / "run", resume=True), training_inputs(), TrainResult)
     assert replace(again, seconds=result.seconds) == result  # it had ended, so nothing is trained
     assert len([event for event in events if event.kind == "begin"]) == 1
+
+
+def test_matplotlib_is_imported_once_after_the_first_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    imports: list[str] = []
+    monkeypatch.setattr("regard.training.pipeline.import_in_background", lambda: imports.append("matplotlib"))
+    vectors, similarity = (TrainingEvent("fit", 1, 5, {"what": what}) for what in ("vectors", "learning similarity"))
+    begin, log = TrainingEvent("begin", 0, 2, {"lines": []}), TrainingEvent("log", 1, 2, {})
+    for event in (similarity, log):
+        received: list[TrainingEvent] = []
+        forward = with_background_import(received.append)
+        forward(begin)
+        forward(vectors)
+        assert not imports
+        forward(event)
+        forward(log)
+        assert imports == ["matplotlib"]
+        assert received == [begin, vectors, event, log]
+        imports.clear()
+    with_background_import(None)(log)
+    assert imports == ["matplotlib"]
 
 
 @pytest.mark.parametrize("limit", [validation.MAX_ROWS, 2])

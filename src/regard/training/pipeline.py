@@ -30,9 +30,10 @@ from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING
 from regard.training.from_scratch.model_settings import ModelSettings
 from regard.training.head_init.new_head import new_heads
+from regard.training.head_init.similarity import LEARNING
 from regard.training.job import FitResult, TrainingJob
 from regard.training.output.curves import import_in_background
-from regard.training.output.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
@@ -132,6 +133,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     if context.world.is_main_process:
         trackers = set(settings.log_to) | ({"tensorboard"} if settings.tensorboard else set())
         progress = with_trackers(sorted(trackers), context.folder, asdict(settings), progress)
+        if context.device.type == "cuda":
+            progress = with_background_import(progress)
     job = plan_job(
         network,
         inputs.task,
@@ -160,6 +163,24 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     if inputs.order_check is not None:
         job = replace(job, repeated_source=partial(inputs.order_check.source, job, report=context.report))
     return with_validation(job, inputs)
+
+
+def with_background_import(progress: OnTrainingEvent | None) -> OnTrainingEvent:
+    """The same callback, which also imports matplotlib in a thread, once, when the first steps are logged.
+
+    Until then the main thread is busy with recording the steps, and would wait for this one; later it waits for a GPU.
+    """
+    started = False
+
+    def forward(event: TrainingEvent) -> None:
+        nonlocal started
+        if not started and (event.kind == "log" or event.values.get("what") == LEARNING):
+            started = True
+            import_in_background()
+        if progress is not None:
+            progress(event)
+
+    return forward
 
 
 class LatestScore:
@@ -225,8 +246,6 @@ def final_scores(job: TrainingJob, fitted: FitResult, inputs: TrainingInputs) ->
 
 def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob) -> TrainedRun:
     """Train to the end, then score the best weights on all validation rows."""
-    if context.device.type == "cuda":
-        import_in_background()
     fitted = fit(job)
     if job.settings.lora.rank:
         merge_lora(job.network)

@@ -187,8 +187,9 @@ def test_pairs_are_read_more_often() -> None:
 @pytest.mark.parametrize(
     ("rows", "gpu", "pairs", "per_step"),
     [
-        (64, False, 800, 5),
-        (200, False, 1_000, 5),
+        (64, False, 800, 4),
+        (200, False, 800, 4),
+        (260, False, 1_040, 5),
         (300, False, 1_200, 6),
         (1_000, False, 3_000, 15),
         (50_000, False, 6_000, 30),

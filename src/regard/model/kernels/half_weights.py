@@ -30,7 +30,8 @@ class HalfWeights:
         self.places = _places(network)
         self.weights: list[Tensor] = list({id(weight): weight for _, _, weight in self.places}.values())
         self.copies: list[Tensor] = [
-            nn.Parameter(weight.detach().to(dtype), requires_grad=weight.requires_grad) for weight in self.weights
+            nn.Parameter(torch.empty_like(weight, dtype=dtype), requires_grad=weight.requires_grad)
+            for weight in self.weights
         ]
         self.copy_of = {id(weight): copy for weight, copy in zip(self.weights, self.copies, strict=True)}
         self.others = [

@@ -28,7 +28,7 @@ SHORT_TEXT = 24  # tokens, on average
 PAIR_EPOCHS = ((2_500, 8), (8_000, 6))  # up to so many rows
 GPU_PAIRS = (32_000, 64_000)  # that similarity is learned from on a GPU: 16 per row, at least and at most;
 CPU_PAIRS = (800, 6_000)  # on a CPU three per row,
-FIVE_PER_ROW = 1_200  # or five, but no more than this
+FOUR_PER_ROW = 1_200  # or four, but no more than this
 SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
 FEW_PAIRS = 500  # and still fewer up to this number;
 REPEATS = 3  # above it, a small encoder is trained so often, and the weights are averaged;
@@ -244,8 +244,8 @@ def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTr
         pairs = min(max(16 * rows, GPU_PAIRS[0]), GPU_PAIRS[1])
         per_step = pairs // 500
         return SimilarityTraining(pairs, per_step, lr=lr * max(per_step / TEXTS, 1.0) ** 0.5)
-    pairs = min(max(3 * rows, min(5 * rows, FIVE_PER_ROW), CPU_PAIRS[0]), CPU_PAIRS[1])
-    return SimilarityTraining(pairs, max(pairs // 200, 5), lr=lr * (1.5 if config.width <= SMALL_WIDTH else 1.0))
+    pairs = min(max(3 * rows, min(4 * rows, FOUR_PER_ROW), CPU_PAIRS[0]), CPU_PAIRS[1])
+    return SimilarityTraining(pairs, max(pairs // 200, 4), lr=lr * (1.5 if config.width <= SMALL_WIDTH else 1.0))
 
 
 def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTraining:
