@@ -34,6 +34,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class FakeStepper:
     compiled = False
 
+    def __init__(self, halves: object = None) -> None:
+        self.halves = halves
+
     def compile(self) -> None:
         self.compiled = True
 
@@ -84,12 +87,15 @@ def test_a_damaged_file_of_costs_is_ignored(content: str) -> None:
     cost.store(3.0)
 
 
-@pytest.mark.parametrize(("step_seconds", "compiles"), [(0.001, False), (1.0, True)])
+@pytest.mark.parametrize(
+    ("step_seconds", "halves", "compiles"),
+    [(0.001, None, False), (0.2, None, True), (0.2, "converted at once", False), (1.0, "converted at once", True)],
+)
 def test_the_measured_time_of_steps_decides(
-    monkeypatch: pytest.MonkeyPatch, step_seconds: float, compiles: bool
+    monkeypatch: pytest.MonkeyPatch, step_seconds: float, halves: object, compiles: bool
 ) -> None:
     clock = Clock(monkeypatch)
-    stepper: Any = FakeStepper()
+    stepper: Any = FakeStepper(halves)
     switch = CompileSwitch("measure", CompileCost("step", layers=6), stepper)
     speed = SpeedMeter()
     notes = []

@@ -24,7 +24,8 @@ CompileMode = Literal["no", "yes", "measure"]
 
 MEASURE_FROM = 16  # steps before the measurement: the first ones load kernels
 DECIDE_AT = 64  # steps after which is decided
-SAVING = 0.2  # fraction of the time of a step that compilation saves, at least; 0.2 to 0.25 were measured for MiniLM
+SAVING = 0.2  # fraction of the time of a step that compilation saves, at least; 0.2 to 0.25 were measured for MiniLM,
+CONVERTED_SAVING = 0.05  # and about this of a step whose weights are converted at once, which takes 0.2 less already
 COST = 8.0  # seconds that compilation takes: this, of which half is the import of the compiler,
 COST_PER_LAYER = 2.0  # and this for each layer; 18 to 30 s were measured for 6 to 12 layers
 CACHED = 0.35  # of that, if the compiled kernels are in the cache
@@ -43,9 +44,9 @@ class CompileDecision(NamedTuple):
         return f"compiling the training step: {estimate}" if self.compile else f"step not compiled: {estimate}"
 
 
-def decide(seconds_per_step: float, steps_left: int, takes: float) -> CompileDecision:
+def decide(seconds_per_step: float, steps_left: int, takes: float, *, saving: float = SAVING) -> CompileDecision:
     """Compile if the steps left save more time than compilation takes."""
-    saves = SAVING * seconds_per_step * steps_left
+    saves = saving * seconds_per_step * steps_left
     return CompileDecision(saves > takes, saves, takes)
 
 
@@ -124,7 +125,8 @@ class CompileSwitch:
             self._measured_from = seconds
             return None
         step_seconds = (seconds - self._measured_from) / (DECIDE_AT - MEASURE_FROM)
-        decision = decide(step_seconds, steps_left, self.cost.expected())
+        saving = SAVING if self.stepper.halves is None else CONVERTED_SAVING
+        decision = decide(step_seconds, steps_left, self.cost.expected(), saving=saving)
         self.reason = str(decision)
         if not decision.compile:
             return None
