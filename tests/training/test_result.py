@@ -18,7 +18,7 @@ RUN: dict[str, Any] = {
     "start": "tiny-bert",
     "tokenizer": ["def"],
     "settings": {"lr": 0.1, "log_every": 5},
-    "data": {"train_rows": 40, "hash": "abc"},
+    "data": {"train_rows": 40, "dev_rows": 4, "hash": "abc"},
     "scores": {"accuracy": {"value": 0.9, "low": 0.8, "high": 0.95}},
     "done": {"seconds": 1.5, "steps": 10, "tokens": 900, "skipped": 1, "stopped_early": True},
 }
@@ -43,6 +43,7 @@ def test_the_result_of_a_training_that_has_ended(folder: Path) -> None:
         skipped=1,
         stopped_early=True,
         tokens_per_second=None,  # folders of earlier versions do not have it
+        validation_rows=4,
     )
     assert result.json()["scores"] == {"accuracy": {"value": 0.9, "low": 0.8, "high": 0.95}}
     assert json.loads(json.dumps(result.json())) == result.json()

@@ -33,6 +33,7 @@ class TrainResult:
     stopped_early: bool  # whether `patience` ended the training
     tokens_per_second: float | None = None  # of all steps but the first, without compiling, scoring and saving
     repeats: int = 1  # trainings of as many steps each, whose weights are averaged
+    validation_rows: int = 0  # rows that the scores are of
 
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
@@ -57,6 +58,7 @@ class TrainResult:
             stopped_early=run.fitted.stopped_early,
             tokens_per_second=run.fitted.tokens_per_second,
             repeats=run.fitted.repeats,
+            validation_rows=len(run.inputs.data.dev),
             **more,
         )
 
@@ -97,6 +99,7 @@ class TrainResult:
             stopped_early=done["stopped_early"],
             tokens_per_second=done.get("tokens_per_second"),
             repeats=done.get("repeats", 1),
+            validation_rows=run["data"]["dev_rows"],
             **more,
         )
 

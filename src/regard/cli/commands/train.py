@@ -228,12 +228,7 @@ def _print_config(command: TrainCommand) -> None:
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
-        if result.repeats > 1:
-            print(f"Scores of the mean of {result.repeats} trainings.")
-        if progress.on_all_rows:
-            model = "the model in the folder"
-            then = f"the head of {model} is fitted" if progress.head_only else f"{model} is trained"
-            print(f"Scores of a training without the validation rows; {then} on all rows.")
+        print(scores_line(result, progress))
         print()
     if progress.lines():
         print_table(progress.lines())
@@ -256,6 +251,17 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if not result.scores:
         rows.insert(0, ("score", "none: there was no validation data"))
     print_table(rows)
+
+
+def scores_line(result: TrainResult, progress: TrainingProgress) -> str:
+    """What the scores are of."""
+    line = f"Scores on {pluralize(result.validation_rows, 'validation row')}"
+    trainings = f"the mean of {result.repeats} trainings" if result.repeats > 1 else "a training"
+    if progress.on_all_rows:
+        model = "the model in the folder"
+        then = f"the head of {model} is fitted" if progress.head_only else f"{model} is trained"
+        return f"{line}, of {trainings} without them; {then} on all rows."
+    return f"{line}, of {trainings}." if result.repeats > 1 else f"{line}."
 
 
 COMMAND = Command(name="train", arguments=TrainCommand, help=HELP, run=run, parse=parse)
