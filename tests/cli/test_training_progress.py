@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import QUICK, start
 
-from regard.cli.training_progress import StepProgress, TrainingProgress, same_command_goes_on
+from regard.cli.training_progress import StepProgress, TrainingProgress, same_command_goes_on, small_curves
 from regard.progress import Progress
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
@@ -147,24 +147,32 @@ def test_last_weights_that_are_kept_are_not_called_the_best(capsys: pytest.Captu
     assert last.endswith("as good as the best within the 95 % interval: the last weights are kept")
 
 
-def test_the_curve_is_that_of_the_first_training(capsys: pytest.CaptureFixture[str]) -> None:
+def test_small_curves_of_the_loss_and_the_score() -> None:
+    logs = [{"kind": "log", "step": step, "loss": loss} for step, loss in enumerate((2.0, None, 1.0, 0.5))]
+    scores = [
+        {"kind": "score", "step": step, "main": "f1", "scores": {"f1": value, "recall": 1.0}}
+        for step, value in enumerate((0.25, 0.75))
+    ]
+    note = {"kind": "note", "step": 1, "text": "again"}
+    expected = [("loss", "2.000 █▃▁ 0.500"), ("dev f1", "0.250 ▁█ 0.750")]
+    assert small_curves([*logs, note, *scores]) == expected
+    assert small_curves([*logs[:2], *scores[:1]]) == []
+
+
+def test_a_second_network_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     progress = TrainingProgress()
     for loss in (0.7, 0.5, 0.3):
         progress(TrainingEvent("log", 1, 3, {"loss": loss, "tokens_per_second": 1.0}))
     progress(TrainingEvent("note", 0, 3, {"text": "training again on all 40 rows", "refit": True}))
     progress(TrainingEvent("log", 1, 3, {"loss": 0.8, "tokens_per_second": 1.0}))
     assert progress.on_all_rows
-    assert progress.losses == [0.7, 0.5, 0.3]
     assert capsys.readouterr().err == "training again on all 40 rows\n"
 
 
-def test_the_losses_are_those_of_the_first_of_repeated_trainings() -> None:
+def test_a_repeated_training_is_not_one_on_all_rows() -> None:
     progress = TrainingProgress()
-    values = {"loss": 2.0, "tokens_per_second": 1.0}
-    progress(TrainingEvent("log", 1, 2, values))
     progress(TrainingEvent("note", 0, 2, {"text": "training again with another seed (2 of 2)", "repeat": True}))
-    progress(TrainingEvent("log", 1, 2, {**values, "loss": 1.0}))
-    assert progress.losses == [2.0]
+    assert progress.number == 2
     assert not progress.on_all_rows
 
 

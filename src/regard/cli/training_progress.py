@@ -7,7 +7,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -36,20 +36,9 @@ class TrainingProgress:
         self.first: tuple[int, float] | None = None
         self.work = ""
         self.printed = 0.0
-        self.losses: list[float] = []  # of the first training
         self.number, self.trainings = 1, 1  # which of how many trainings this is
         self.on_all_rows = False  # whether another network is trained on all rows,
         self.head_only = False  # or only its head
-        self.scores: list[tuple[str, float]] = []
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The loss and the score in little drawings, from their first to their last."""
-        curves = [("loss", self.losses)] if self.losses else []
-        if self.scores:
-            curves.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
-        return [
-            (name, f"{values[0]:.3f} {spark(values)} {values[-1]:.3f}") for name, values in curves if len(values) > 1
-        ]
 
     def __enter__(self) -> TrainingProgress:
         return self
@@ -105,8 +94,6 @@ class TrainingProgress:
         self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
     def _log(self, event: TrainingEvent) -> None:
-        if self.number == 1:
-            self.losses.append(event.values["loss"])
         if self.first is None:
             self.first = (event.step, time.monotonic())
         parts = [f"loss {event.values['loss']:.3f}"]
@@ -158,7 +145,6 @@ class TrainingProgress:
 
     def _score(self, event: TrainingEvent) -> None:
         main = event.values["main"]
-        self.scores.append((main, event.values["scores"][main]))
         value = event.values["scores"][main]
         self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
         best = ", the best so far" if event.values["best"] and event.steps else ""
@@ -212,6 +198,20 @@ class StepProgress:
         if self.bar is None:
             self.bar = TrainingProgress()
         self.bar(event)
+
+
+def small_curves(metrics: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The loss and the score in little drawings, from their first to their last, of the events in metrics.jsonl."""
+    curves = {"loss": [event["loss"] for event in metrics if event["kind"] == "log" and event["loss"] is not None]}
+    scores = [event for event in metrics if event["kind"] == "score"]
+    if scores:
+        main = scores[-1]["main"]
+        curves[f"dev {main}"] = [event["scores"][main] for event in scores if event["scores"].get(main) is not None]
+    return [
+        (name, f"{values[0]:.3f} {spark(values)} {values[-1]:.3f}")
+        for name, values in curves.items()
+        if len(values) > 1
+    ]
 
 
 def spark(values: Sequence[float], max_bars: int = 32) -> str:

@@ -20,7 +20,8 @@ from regard.training.result import TrainResult
 
 
 def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, tmp_path: Path) -> None:
-    status, out, err = run(capsys, "train", reviews_csv, "--out", tmp_path / "run", *QUICK)
+    arguments = ("train", reviews_csv, "--out", tmp_path / "run", *QUICK, "--log-every", "2")
+    status, out, err = run(capsys, *arguments)
     assert status == 0
     assert "data: csv for classify (text=text, label=label)" in err
     assert "rows: 72 training rows, 8 validation rows (10 % split)" in err
@@ -28,6 +29,11 @@ def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, 
     assert out.splitlines()[1].startswith("accuracy  ")
     assert "\nScores on 8 validation rows.\n" in out
     assert f"regard predict {tmp_path / 'run'}" in out
+    _, again, _ = run(capsys, *arguments, "--resume")
+    assert "\nloss  " in out
+    assert {line for line in again.splitlines() if line.startswith(("loss", "dev", "accuracy", "Scores"))} == {
+        line for line in out.splitlines() if line.startswith(("loss", "dev", "accuracy", "Scores"))
+    }
 
 
 @pytest.mark.parametrize(

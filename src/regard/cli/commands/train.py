@@ -27,7 +27,7 @@ from regard.cli.help_groups import exit_with_help
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import format_config, read_config, without_config
 from regard.cli.trainer_names import translate_flags
-from regard.cli.training_progress import TrainingProgress
+from regard.cli.training_progress import TrainingProgress, small_curves
 from regard.errors import pluralize
 from regard.training.settings import Settings
 
@@ -230,11 +230,12 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
         print_scores(result.scores)
         print(scores_line(result, progress))
         print()
-    if progress.lines():
-        print_table(progress.lines())
-        print()
     from regard.tasks import task_class
+    from regard.training.output.metrics_log import read_metrics
 
+    if curves := small_curves(read_metrics(Path(result.folder))):
+        print_table(curves)
+        print()
     task = task_class(result.task)
     rows_read = pluralize(result.rows, "row")
     often = f"{result.repeats} × " if result.repeats > 1 else ""
