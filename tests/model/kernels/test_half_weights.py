@@ -152,6 +152,24 @@ def test_weights_are_put_back_after_an_error() -> None:
     assert all(torch.equal(grad, grads[name]) for name, grad in gradients(network).items())
 
 
+def test_gradients_after_an_error_are_those_of_the_next_part_alone() -> None:
+    """As when memory ran out in the backward pass."""
+    network = new_network()
+    halves = HalfWeights(network, torch.bfloat16)
+
+    def fail() -> None:
+        with halves.installed():
+            backward(network, texts(1))
+            raise ValueError("out of memory")
+
+    with pytest.raises(ValueError, match="out of memory"):
+        fail()
+    with halves.installed():
+        backward(network, texts())
+    expected = converted_at_once(new_network(), texts())
+    assert all(torch.equal(grad, expected[name]) for name, grad in gradients(network).items())
+
+
 def test_nothing_to_add() -> None:
     weight = nn.Parameter(torch.ones(2))
     add_gradients([(weight, None)])
@@ -163,5 +181,6 @@ def test_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert HalfWeights.pays(network, torch.bfloat16)
     assert not HalfWeights.pays(network, torch.float32)
     assert not HalfWeights.pays(nn.Linear(2, 2), torch.bfloat16)
+    assert not HalfWeights.pays(new_network().to(torch.bfloat16), torch.bfloat16)
     monkeypatch.setattr(half_weights, "MAX_WEIGHTS", 1000)
     assert not HalfWeights.pays(network, torch.bfloat16)

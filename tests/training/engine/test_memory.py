@@ -58,6 +58,7 @@ def test_what_stays() -> None:
     assert plan_memory(network, dtype=torch.float32, passes=2).per_token == 2 * whole.per_token
     assert plan_memory(network, dtype=torch.float32, average=True).optimizer == 1.5 * whole.optimizer
     assert plan_memory(network, dtype=torch.bfloat16).per_token < whole.per_token
+    assert plan_memory(network, dtype=torch.bfloat16).gradients == 10 * size
     assert plan_memory(network, dtype=torch.float32, gradient_checkpointing=True).per_token < whole.per_token
     add_lora(network, Lora(rank=2), seed=0)
     assert plan_memory(network, dtype=torch.float32).fixed < 0.6 * whole.fixed

@@ -45,7 +45,11 @@ class HalfWeights:
     def pays(network: nn.Module, dtype: torch.dtype) -> bool:
         """Whether the network computes in such a dtype and is small, a Transformer, and not in 16 bits itself."""
         half = dtype in (torch.bfloat16, torch.float16)
-        return half and isinstance(network, Transformer) and _count(network) <= MAX_WEIGHTS
+        if not half or not isinstance(network, Transformer):
+            return False
+        parameters = list(network.parameters())
+        in_fp32 = all(parameter.dtype == torch.float32 for parameter in parameters)
+        return in_fp32 and sum(parameter.numel() for parameter in parameters) <= MAX_WEIGHTS
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -53,7 +57,7 @@ class HalfWeights:
         with torch.no_grad():
             torch._foreach_copy_(self.copies, self.weights)
         sums = [parameter.grad for parameter in self.others]
-        for parameter in self.others:
+        for parameter in (*self.others, *self.copies):
             parameter.grad = None  # a new gradient is then stored, not added by a kernel of its own
         for module, name, weight in self.places:
             module._parameters[name] = self.copy_of[id(weight)]  # type: ignore[assignment]
@@ -69,19 +73,12 @@ class HalfWeights:
             add_gradients([*self._converted_gradients(), *zip(self.others, new, strict=True)])
 
     def _converted_gradients(self) -> list[tuple[Tensor, Tensor | None]]:
-        """Each weight with the gradient of its copy in fp32. The copies are without gradients after it."""
-        received = [
-            (weight, copy, copy.grad)
-            for weight, copy in zip(self.weights, self.copies, strict=True)
-            if copy.grad is not None
-        ]
-        if not received:
-            return []
-        converted = [self.converted[id(weight)] for weight, _, _ in received]
-        torch._foreach_copy_(converted, [grad for _, _, grad in received])
-        for _, copy, _ in received:
-            copy.grad = None
-        return [(weight, grad) for (weight, _, _), grad in zip(received, converted, strict=True)]
+        """Each weight with the gradient of its copy in fp32."""
+        pairs = zip(self.weights, self.copies, strict=True)
+        received = {id(weight): copy.grad for weight, copy in pairs if copy.grad is not None}
+        if received:
+            torch._foreach_copy_([self.converted[key] for key in received], list(received.values()))
+        return [(weight, self.converted[id(weight)]) for weight in self.weights if id(weight) in received]
 
 
 def add_gradients(new: Sequence[tuple[Tensor, Tensor | None]]) -> None:
@@ -97,10 +94,6 @@ def add_gradients(new: Sequence[tuple[Tensor, Tensor | None]]) -> None:
         torch._foreach_add_(sums, terms)
 
 
-def _count(network: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
-
-
 def _places(network: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter]]:
     """Each layer, the name of a weight in it and the weight, for all weights that only such layers have."""
     elsewhere = {
@@ -114,5 +107,5 @@ def _places(network: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter]]:
         for module in network.modules()
         if isinstance(module, LAYERS)
         for name, parameter in module.named_parameters(recurse=False)
-        if id(parameter) not in elsewhere and parameter.dtype == torch.float32
+        if id(parameter) not in elsewhere
     ]

@@ -12,6 +12,7 @@ import torch
 
 from regard.config import BagConfig, Config, NgramConfig, RecurrentConfig
 from regard.model.block import GATED
+from regard.model.kernels.half_weights import HalfWeights
 from regard.model.network import Network
 
 CPU_TOKENS = 4096  # tokens at once on the CPU; more is not faster
@@ -52,6 +53,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """AdamW keeps two numbers per trained weight, averaging a third; half precision keeps a copy of each matrix.
 
+    Weights that are converted at once (`HalfWeights`) have their gradients in 16 bits and in fp32, besides their sum.
+
     passes: how often each token is in a batch (twice with R-Drop).
     """
     parameters = list(network.parameters())
@@ -61,7 +64,7 @@ def plan_memory(
     stored = sum(parameter.numel() * parameter.element_size() for parameter in parameters)
     return MemoryPlan(
         weights=stored + copies,
-        gradients=4 * trained,
+        gradients=(10 if HalfWeights.pays(network, dtype) else 4) * trained,
         optimizer=(12 if average else 8) * trained,
         per_token=passes
         * per_token(network.config, tuple(network.heads), half=half, gradient_checkpointing=gradient_checkpointing),
