@@ -82,7 +82,7 @@ def fused(layer):
 
 
 CHANGES = {
-    "in place": lambda layer: layer.weight.neg_(),  # as large as before, so that rounding errors stay small
+    "in place": lambda layer: layer.weight.mul_(2),
     "loaded": lambda layer: layer.load_state_dict(Linear(256, 256).state_dict()),
     "another weight": lambda layer: setattr(layer, "weight", nn.Parameter(torch.randn(256, 256))),
     "other data": lambda layer: setattr(layer.weight, "data", torch.randn(256, 256)),

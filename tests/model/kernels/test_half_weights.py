@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -14,11 +15,17 @@ from regard.model.kernels.half_weights import HalfWeights, add_gradients
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning"),  # a CPU without bfloat16
-    pytest.mark.filterwarnings("ignore:Mismatch dtype:UserWarning"),  # of autocast, with which this is compared
-]
+pytestmark = pytest.mark.filterwarnings("ignore:Mismatch dtype:UserWarning")  # of autocast, with which this is compared
 ENCODERS = ["tiny-bert", "tiny-modernbert", "tiny-albert", "tiny-electra"]
+
+
+@pytest.fixture(autouse=True)
+def without_mkldnn() -> Iterator[None]:
+    """On a CPU without bfloat16, a product that fails in oneDNN would turn it off for all tests after it."""
+    enabled = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)  # torch.backends.mkldnn.flags warns of other settings
+    yield
+    torch._C._set_mkldnn_enabled(enabled)
 
 
 def new_network(preset: str = "tiny-bert", head: str = "sequence") -> Transformer:
