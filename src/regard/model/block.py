@@ -55,8 +55,9 @@ class RMSNorm(nn.RMSNorm):
 
 def _without_conversions(x_ND: Tensor, weight: Tensor) -> AbstractContextManager[object]:
     """No autocast if input and weight are of the same 16 bits: the kernel itself computes in fp32."""
-    same = x_ND.dtype == weight.dtype != torch.float32
-    return torch.autocast(x_ND.device.type, enabled=False) if same else nullcontext()
+    device = x_ND.device.type
+    converts = x_ND.dtype == weight.dtype != torch.float32 and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if converts else nullcontext()
 
 
 def build_norm(config: ModelConfig, width: int, *, bias: bool | None = None) -> nn.Module:
