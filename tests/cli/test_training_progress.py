@@ -165,15 +165,15 @@ def test_a_second_network_is_noticed(capsys: pytest.CaptureFixture[str]) -> None
         progress(TrainingEvent("log", 1, 3, {"loss": loss, "tokens_per_second": 1.0}))
     progress(TrainingEvent("note", 0, 3, {"text": "training again on all 40 rows", "refit": True}))
     progress(TrainingEvent("log", 1, 3, {"loss": 0.8, "tokens_per_second": 1.0}))
-    assert progress.on_all_rows
+    assert progress.number == 2
     assert capsys.readouterr().err == "training again on all 40 rows\n"
 
 
-def test_a_repeated_training_is_not_one_on_all_rows() -> None:
+def test_a_repeated_training_is_counted() -> None:
     progress = TrainingProgress()
     progress(TrainingEvent("note", 0, 2, {"text": "training again with another seed (2 of 2)", "repeat": True}))
+    progress(TrainingEvent("note", 0, 2, {"text": "no better than guessing"}))
     assert progress.number == 2
-    assert not progress.on_all_rows
 
 
 def test_the_time_left_includes_the_trainings_after_this_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,9 @@ def encoder(tmp_path: Path) -> Path:
 
 def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> None:
     events: list[TrainingEvent] = []
-    regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
+    result = regard.train(ROWS, out=tmp_path / "run", start=encoder, progress=events.append)
+    assert (result.refit, result.validation_rows) == ("head", 4)
+    assert regard.train(ROWS, out=tmp_path / "run", start=encoder, resume=True).refit == "head"
     run = json.loads((tmp_path / "run/run.json").read_text())
     assert run["contrastive"] == {"steps": 18, "texts": 32, "lr": 1e-4, "repeats": 1, "once": True}
     assert run["initialization"]["seconds"] > 0

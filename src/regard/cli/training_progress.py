@@ -37,8 +37,6 @@ class TrainingProgress:
         self.work = ""
         self.printed = 0.0
         self.number, self.trainings = 1, 1  # which of how many trainings this is
-        self.on_all_rows = False  # whether another network is trained on all rows,
-        self.head_only = False  # or only its head
 
     def __enter__(self) -> TrainingProgress:
         return self
@@ -67,8 +65,6 @@ class TrainingProgress:
         elif event.kind == "note":
             again = bool(event.values.get("refit") or event.values.get("repeat"))
             self.number += again
-            self.on_all_rows = self.on_all_rows or event.values.get("refit", False)
-            self.head_only = self.head_only or event.values.get("head_only", False)
             self.first = None if again else self.first
             self._print(f"step {event.step}: {event.values['text']}" if event.step else event.values["text"])
 

@@ -222,11 +222,11 @@ def _scores(facts: RunFacts) -> list[str]:
     if note := facts.tuned_task.score_note:
         lines.append(f"\n{note}")
     if "refit" in run:
-        first = f"the same training on the other {run['data']['train_rows']:,} rows"
-        second = "the model here was then trained"
+        first, second = "the same training", "the model here was then trained"
         if run["refit"].get("head_only"):
-            first, second = first.replace("the same", "a"), "the head of the model here was then fitted"
-        lines.append(f"\nThese are the scores of {first}; {second} on all {_rows(run):,}.")
+            first, second = "a training", "the head of the model here was then fitted"
+        others = f"the other {run['data']['train_rows']:,} rows"
+        lines.append(f"\nThese are the scores of {first} on {others}; {second} on all {_rows(run):,}.")
     return [*lines, ""]
 
 

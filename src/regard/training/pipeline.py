@@ -335,7 +335,7 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     context = run.context
     head_only = run.inputs.head_only_refit
     text = f"{'fitting the head' if head_only else 'training'} again on all {inputs.rows:,} rows"
-    context.report(TrainingEvent("note", 0, run.job.steps, {"text": text, "refit": True, "head_only": head_only}))
+    context.report(TrainingEvent("note", 0, run.job.steps, {"text": text, "refit": True}))
     inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     began = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.manifest import RUN
@@ -34,6 +34,7 @@ class TrainResult:
     tokens_per_second: float | None = None  # of all steps but the first, without compiling, scoring and saving
     repeats: int = 1  # trainings of as many steps each, whose weights are averaged
     validation_rows: int = 0  # rows that the scores are of
+    refit: Literal["network", "head"] | None = None  # what was then trained on all rows, validation rows too
 
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
@@ -59,6 +60,7 @@ class TrainResult:
             tokens_per_second=run.fitted.tokens_per_second,
             repeats=run.fitted.repeats,
             validation_rows=len(run.inputs.data.dev),
+            refit=_refit(run.details),
             **more,
         )
 
@@ -100,6 +102,7 @@ class TrainResult:
             tokens_per_second=done.get("tokens_per_second"),
             repeats=done.get("repeats", 1),
             validation_rows=run["data"]["dev_rows"],
+            refit=_refit(run),
             **more,
         )
 
@@ -122,6 +125,13 @@ class PretrainResult(TrainResult):
     @classmethod
     def _from_run(cls, folder: Path, run: Mapping[str, Any], **more: Any) -> Self:
         return super()._from_run(folder, run, baseline=run["baseline"], new_heads=tuple(run["new_heads"]), **more)
+
+
+def _refit(run: Mapping[str, Any]) -> Literal["network", "head"] | None:
+    """What was trained on all rows, from the fields of run.json."""
+    if "refit" not in run:
+        return None
+    return "head" if run["refit"].get("head_only") else "network"
 
 
 def _check_identity(folder: Path, stored: Mapping[str, Any], identity: Mapping[str, Any]) -> None:

@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.helpers import QUICK, Capture, run, start
 
 from regard.cli.commands.train import parse, scores_line
-from regard.cli.training_progress import TrainingProgress
-from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 
 
@@ -37,39 +37,18 @@ def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, 
 
 
 @pytest.mark.parametrize(
-    ("repeats", "events", "words"),
+    ("repeats", "refit", "words"),
     [
-        (1, [], "Scores on 8 validation rows."),
-        (3, [], "Scores on 8 validation rows, of the mean of 3 trainings."),
-        (
-            1,
-            [{"refit": True}],
-            "Scores on 8 validation rows, of a training without them; the model in the folder is trained on all rows.",
-        ),
-        (
-            3,
-            [{"repeat": True}, {"refit": True, "head_only": False}],
-            (
-                "Scores on 8 validation rows, of the mean of 3 trainings without them; "
-                "the model in the folder is trained on all rows."
-            ),
-        ),
-        (
-            1,
-            [{"refit": True, "head_only": True}],
-            (
-                "Scores on 8 validation rows, of a training without them; "
-                "the head of the model in the folder is fitted on all rows."
-            ),
-        ),
+        (1, None, "."),
+        (3, None, ", of the mean of 3 trainings."),
+        (1, "network", ", of a training without them; the model in the folder is trained on all rows."),
+        (3, "network", ", of the mean of 3 trainings without them; the model in the folder is trained on all rows."),
+        (1, "head", ", of a training without them; the head of the model in the folder is fitted on all rows."),
     ],
 )
-def test_what_the_scores_are_of(repeats: int, events: list[dict[str, bool]], words: str) -> None:
+def test_what_the_scores_are_of(repeats: int, refit: Any, words: str) -> None:
     result = TrainResult("classify", 72, {}, 1.0, "run", 10, 100, 0, False, repeats=repeats, validation_rows=8)
-    progress = TrainingProgress()
-    for values in events:
-        progress(TrainingEvent("note", 0, 10, {"text": "again", **values}))
-    assert scores_line(result, progress) == words
+    assert scores_line(replace(result, refit=refit)) == f"Scores on 8 validation rows{words}"
 
 
 def test_train_as_json(capsys: Capture, reviews_csv: Path, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def run(command: TrainCommand) -> None:
         every = result.json()
         print_json({name: every[name] for name in names})
     else:
-        _print_result(result, progress)
+        _print_result(result)
 
 
 def _common_arguments(command: TrainCommand) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _print_config(command: TrainCommand) -> None:
         print(format_config(values))
 
 
-def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
+def _print_result(result: TrainResult) -> None:
     if result.scores:
         print_scores(result.scores)
-        print(scores_line(result, progress))
+        print(scores_line(result))
         print()
     from regard.tasks import task_class
     from regard.training.output.metrics_log import read_metrics
@@ -254,13 +254,13 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     print_table(rows)
 
 
-def scores_line(result: TrainResult, progress: TrainingProgress) -> str:
+def scores_line(result: TrainResult) -> str:
     """What the scores are of."""
     line = f"Scores on {pluralize(result.validation_rows, 'validation row')}"
     trainings = f"the mean of {result.repeats} trainings" if result.repeats > 1 else "a training"
-    if progress.on_all_rows:
+    if result.refit is not None:
         model = "the model in the folder"
-        then = f"the head of {model} is fitted" if progress.head_only else f"{model} is trained"
+        then = f"the head of {model} is fitted" if result.refit == "head" else f"{model} is trained"
         return f"{line}, of {trainings} without them; {then} on all rows."
     return f"{line}, of {trainings}." if result.repeats > 1 else f"{line}."
 

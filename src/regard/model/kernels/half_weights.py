@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from regard.model.kernels.gpu_linear import HALF
 from regard.model.transformer import Transformer
 
 LAYERS = (nn.Linear, nn.LayerNorm, nn.RMSNorm)  # the layers whose weights are copied
@@ -44,8 +45,7 @@ class HalfWeights:
     @staticmethod
     def pays(network: nn.Module, dtype: torch.dtype) -> bool:
         """Whether the network computes in such a dtype and is small, a Transformer, and not in 16 bits itself."""
-        half = dtype in (torch.bfloat16, torch.float16)
-        if not half or not isinstance(network, Transformer):
+        if dtype not in HALF or not isinstance(network, Transformer):
             return False
         parameters = list(network.parameters())
         in_fp32 = all(parameter.dtype == torch.float32 for parameter in parameters)
