@@ -11,10 +11,10 @@ from regard.checkpoint.write_folder import write_folder
 from regard.text.learn import train_tokenizer_from_texts
 
 
-def write_sentence_encoder(folder: Path, texts: Iterable[str]) -> Path:
+def write_sentence_encoder(folder: Path, texts: Iterable[str], *, layers: int = 2) -> Path:
     """Write a sentence encoder with random weights, which count as trained, and a vocabulary of these texts."""
     words = train_tokenizer_from_texts(list(texts), kind="wordpiece", size=50)
-    write_folder(folder, from_preset("tiny-bert", heads={}, seed=5, vocabulary=words.size))
+    write_folder(folder, from_preset("tiny-bert", heads={}, seed=5, vocabulary=words.size, layers=layers))
     words.save(folder)
     config = json.loads((folder / "config.json").read_text())
     config.pop("regard", None)  # marks weights that were never trained

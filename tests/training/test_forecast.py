@@ -84,6 +84,21 @@ def test_pairs_of_a_sentence_encoder_take_the_time_to_learn_similarity() -> None
     assert work < after.seconds - before.seconds * after.epochs / before.epochs < 2.5 * work
 
 
+def test_few_pairs_take_less_time_without_the_first_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of four layers computes a third of its operations, and fewer than a third of the weights are updated."""
+    encoder = replace(from_preset("bert-mini", weights=False), pooling="mean")
+    few, gpu = (
+        estimate_training("mini", encoder, speed, "pair", 500, LENGTHS, pretrained=True)
+        for speed in (SPEED, replace(SPEED, gpu=True))
+    )
+    assert "all but the first layer trained" in few.assumptions
+    assert "all weights trained" in gpu.assumptions
+    monkeypatch.setattr("regard.training.defaults.recipes.FIRST_PARTS", ())
+    whole = estimate_training("mini", encoder, SPEED, "pair", 500, LENGTHS, pretrained=True)
+    assert "all weights trained" in whole.assumptions
+    assert 0.3 < few.seconds / whole.seconds < 5 / 6
+
+
 def test_validation_rows_that_are_split_off_are_not_trained_on() -> None:
     """520 rows are more than the 500 from which pairs are trained three times, but 468 are not."""
     encoder = replace(from_preset("bert-mini", weights=False), pooling="mean")

@@ -63,6 +63,21 @@ def test_lora_in_every_form() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, None),
+        ("embeddings", ("embeddings",)),
+        (["embeddings", 0], ("embeddings", "0")),
+        (0, ("0",)),
+        ((), ()),
+        ("none", ("none",)),
+    ],
+)
+def test_frozen_parts_in_every_form(given: Any, expected: tuple[str, ...] | None) -> None:
+    assert Settings.of({"freeze": given}).freeze == expected
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"lr": 0}, "lr is 0, expected more than 0"),

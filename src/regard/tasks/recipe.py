@@ -36,6 +36,7 @@ class Recipe:
     batch_growth: float | None = (
         None  # if `tokens` is None, lr is for 32 texts and grows with the square root, up to this factor
     )
+    freeze: tuple[str, ...] = ()  # parts of the network that are not trained
     layerwise_lr_decay: float = 1.0  # learning rate of each layer as a fraction of the layer above
     min_texts: int = 8  # per step, if `tokens` is None
     min_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user

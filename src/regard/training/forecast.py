@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ from regard.training.defaults.recipes import (
     tag_recipe,
 )
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
+from regard.training.engine.optimizer import belongs_to
 from regard.training.load_data import default_dev_fraction
 from regard.training.settings import Settings
 
@@ -102,7 +103,6 @@ def estimate_training(
     """
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
-    compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
     size = _data_size(task, rows, lengths, split_off=split_off)
     head_init = _head_init(task, checkpoint, size.sequences, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, classes, pretrained=pretrained, gpu=speed.gpu)
@@ -115,8 +115,6 @@ def estimate_training(
     else:
         before = similarity_training(config, size.sequences, gpu=speed.gpu) if head_init == "similarity" else None
         work = _work(size, settings, batch, before, times)
-    operations = 6.0 * compute_parameters * work.texts * size.mean
-    seconds = operations / speed.operations + work.updates * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, size.max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
     return TrainingEstimate(
@@ -125,10 +123,10 @@ def estimate_training(
         tokens=round(size.sequences * size.mean),
         memory=plan_memory(network, dtype=dtype, passes=2 if settings.rdrop else 1).total(micro_batch),
         device=speed.device,
-        seconds=round(seconds + (GPU_START_SECONDS if speed.gpu else 0), 2),
+        seconds=round(_training_seconds(checkpoint, settings, work, size, speed), 2),
         epochs=work.epochs,
         steps=work.steps,
-        assumptions=f"{work.words}, AdamW, all weights trained",
+        assumptions=f"{work.words}, AdamW, {'all but the first layer' if settings.freeze else 'all weights'} trained",
         similarity_pairs=work.similarity_pairs,
         contrastive_steps=work.contrastive_steps,
         trainings=work.trainings,
@@ -153,6 +151,25 @@ class _Work(NamedTuple):
     trainings: int
     similarity_pairs: int = 0
     contrastive_steps: int = 0
+
+
+def _training_seconds(
+    checkpoint: Checkpoint, settings: Settings, work: _Work, size: DataSize, speed: MachineSpeed
+) -> float:
+    """Frozen weights take part in the forward pass only, and embeddings, which are looked up, in the updates only."""
+    config = checkpoint.config
+    weights = {name: weight.numel() for name, weight in checkpoint.network.named_parameters()}
+    frozen = {part: _weights_of(part, weights) for part in settings.freeze or ()}
+    computing = max(sum(weights.values()) - config.vocabulary * config.width, 1)
+    trained = computing - sum(count for part, count in frozen.items() if part != "embeddings")
+    operations = (2.0 * computing + 4.0 * trained) * work.texts * size.mean
+    updated = sum(weights.values()) - sum(frozen.values())
+    seconds = operations / speed.operations + work.updates * updated / speed.updates
+    return seconds + (GPU_START_SECONDS if speed.gpu else 0)
+
+
+def _weights_of(part: str, weights: Mapping[str, int]) -> int:
+    return sum(count for name, count in weights.items() if belongs_to(name, part))
 
 
 def _work(size: DataSize, settings: Settings, batch: int, before: SimilarityTraining | None, times: int) -> _Work:

@@ -43,7 +43,7 @@ def prepare_network(network: Network, settings: Settings) -> None:
         )
     if settings.lora.rank:
         add_lora(network, settings.lora, seed=settings.seed)
-    freeze(network, settings.freeze)
+    freeze(network, settings.freeze or ())
     for stack in (network.encoder, network.decoder):
         if stack is not None:
             stack.gradient_checkpointing = settings.gradient_checkpointing

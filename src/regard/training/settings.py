@@ -144,7 +144,8 @@ class Settings:
     adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment.
     adam_eps: float = 1e-6  # AdamW epsilon; with much smaller values, rounding errors of the gradients change weights.
     layerwise_lr_decay: float | None = None  # Learning rate of each layer relative to the one above; 1 disables it.
-    freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
+    # Parts that are not trained: embeddings, encoder, or layer numbers; none: all parts are trained.
+    freeze: tuple[str, ...] | None = None
     lora: Lora = Lora()
     # Dropout of the whole network; if not given, the model's own, or 0 for small models of text pairs and short texts.
     dropout: float | None = None
@@ -270,7 +271,7 @@ class FineTuneSettings(TypedDict, total=False):
     adam_beta2: float | None
     adam_eps: float
     layerwise_lr_decay: float | None
-    freeze: Sequence[str | int]
+    freeze: Sequence[str | int] | None
     lora: Lora | Mapping[str, Any] | int
     dropout: float | None
     label_smoothing: float | None
@@ -348,7 +349,7 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
                 f'{setting(shown or name)} "{value!s:.80}" is not known.{did_you_mean(str(value), choices)}'
             )
         return value
-    if get_origin(expected_type) is tuple:
+    if any(get_origin(kind) is tuple for kind in kinds) and value is not None:
         several = [value] if isinstance(value, str | int) else value
         if isinstance(several, list | tuple):
             return tuple(str(one) for one in several)

@@ -383,7 +383,7 @@ def _initial_model(
 
 def _head_init(task: Task, settings: Settings) -> str:
     """As given, but no similarity is learned by a frozen encoder, or with FSDP: it needs the whole network on a GPU."""
-    frozen = "encoder" in settings.freeze
+    frozen = "encoder" in (settings.freeze or ())
     if task.name != "pair" or not (settings.fsdp or frozen):
         return settings.head_init
     if settings.head_init == "similarity":

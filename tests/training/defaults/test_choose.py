@@ -30,6 +30,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_sentence_encoder(tmp_path_factory.mktemp("encoder") / "model", texts)
 
 
+@pytest.fixture(scope="module")
+def deep_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    texts = [f"{pair['first']} {pair['second']}" for pair in PAIRS]
+    return write_sentence_encoder(tmp_path_factory.mktemp("deep") / "model", texts, layers=4)
+
+
 def chosen(encoder: Path, rows: list[dict[str, Any]], **settings: Any) -> tuple[float | None, int | None]:
     result = choose_settings(rows, start=encoder, **settings)
     return result.epochs, result.repeats
@@ -44,6 +50,34 @@ def test_pairs_are_learned_several_times(encoder: Path) -> None:
         "the mean of the weights of several short trainings is better than one long training",
     )
     assert reasons["epochs"].reason.endswith("; in each of 3 trainings")
+
+
+@pytest.mark.parametrize(
+    ("settings", "frozen"),
+    [
+        ({}, ("embeddings", "0")),
+        ({"epochs": 1}, ("embeddings", "0")),
+        ({"freeze": "none"}, ("none",)),
+        ({"freeze": ["embeddings", 1]}, ("embeddings", "1")),
+        ({"lora": 2}, ()),
+        ({"layerwise_lr_decay": 0.9}, ()),
+    ],
+)
+def test_few_pairs_leave_the_first_layer_as_it_is_if_the_user_does_not_say_what_is_trained(
+    deep_encoder: Path, settings: dict[str, Any], frozen: tuple[str, ...]
+) -> None:
+    few = choose_settings(PAIRS[:300], start=deep_encoder, device="cpu", **settings)
+    assert few.freeze == frozen
+    reasons = {one.name: one for one in explain_defaults(PAIRS[:300], start=deep_encoder, device="cpu", **settings)}
+    if not frozen:
+        assert "freeze" not in reasons
+    elif "freeze" in settings:
+        assert reasons["freeze"][1:] == (" ".join(frozen), BY_USER)
+    else:
+        assert reasons["freeze"].value == "embeddings 0"
+        assert "few pairs on a CPU" in reasons["freeze"].reason
+    many = choose_settings(PAIRS, start=deep_encoder, device="cpu")
+    assert many.freeze == ()
 
 
 def test_a_gpu_trains_longer(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

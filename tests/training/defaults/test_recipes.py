@@ -230,6 +230,27 @@ def test_few_pairs_are_read_in_small_steps_on_a_cpu(rows: int, gpu: bool, texts:
 
 
 @pytest.mark.parametrize(
+    ("name", "rows", "gpu", "frozen"),
+    [
+        ("bert-mini", 500, False, ("embeddings", "0")),
+        ("bert-mini", 501, False, ()),
+        ("bert-mini", 500, True, ()),
+        ("bert-tiny", 500, False, ()),  # two layers
+        ("bert-base-uncased", 500, False, ()),  # not measured
+    ],
+)
+def test_few_pairs_do_not_change_the_first_layer(name: str, rows: int, gpu: bool, frozen: tuple[str, ...]) -> None:
+    config = from_preset(name, weights=False).config
+    recipe = similarity_recipe(config, rows, gpu=gpu)
+    assert recipe.freeze == frozen
+    assert fill_from_recipe(Settings(), recipe).freeze == frozen
+    for given in (("1",), ("none",)):
+        assert fill_from_recipe(Settings(freeze=given), recipe).freeze == given
+    assert isinstance(config, ModelConfig)
+    assert similarity_recipe(replace(config, distinct_layers=1), rows).freeze == ()
+
+
+@pytest.mark.parametrize(
     ("rows", "classes", "gpu", "steps", "lr"),
     [
         (23, 2, False, 25, 4e-5),

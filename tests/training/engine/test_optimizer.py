@@ -85,10 +85,19 @@ def test_frozen_parts(network: Transformer) -> None:
     assert not any(".embeddings." in name or ".layers.0." in name for name in trained)
     assert any(".layers.1." in name for name in trained)
     assert by_name(network, Settings()).keys() == trained
-    with pytest.raises(InputError, match=r'no part "7" to freeze; expected .* a layer from 0 to 1'):
+    with pytest.raises(
+        InputError, match=r'no part "7" to freeze; expected .* a layer from 0 to 1; none alone trains all'
+    ):
         freeze(network, ["7"])
     with pytest.raises(InputError, match="nothing is trained"):
         freeze(network, ["encoder", "heads"])
+
+
+def test_none_alone_freezes_nothing(network: Transformer) -> None:
+    freeze(network, ["none"])
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    with pytest.raises(InputError, match='no part "none" to freeze'):
+        freeze(network, ["embeddings", "none"])
 
 
 def test_what_it_remembers_is_given_back(network: Transformer) -> None:

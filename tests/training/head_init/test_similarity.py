@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.sentence_encoder import as_sentence_encoder
+from safetensors.torch import load_file
+from tests.sentence_encoder import as_sentence_encoder, write_sentence_encoder
 from tests.training.starting import start
 
 import regard
@@ -195,6 +196,23 @@ def test_pairs_from_a_sentence_encoder_start_with_it(encoder_folder: Path, tmp_p
     assert "sentence encoder" in explained["head_init"].reason
     random = regard.train(ROWS, out=tmp_path / "random", start=folder, head_init="random", device="cpu")
     assert random.steps > result.steps  # more epochs
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("freeze", [None, "none"])
+def test_few_pairs_keep_the_first_layer_of_a_deep_encoder(tmp_path: Path, freeze: str | None) -> None:
+    texts = [row[name] for row in ROWS for name in ("first", "second")]
+    folder = write_sentence_encoder(tmp_path / "start", texts, layers=4)
+    regard.train(ROWS, out=tmp_path / "run", start=folder, epochs=1, device="cpu", freeze=freeze)
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("start", "run"))
+    names = {name.removeprefix("bert."): weight for name, weight in after.items()}
+    changed = {
+        name
+        for name, weight in before.items()
+        if "pooler" not in name and not torch.equal(weight, names[name.removeprefix("bert.")])
+    }
+    assert any("layer.1." in name for name in changed)
+    assert any("embeddings" in name or "layer.0." in name for name in changed) == (freeze == "none")
 
 
 @pytest.mark.usefixtures("few_pairs")

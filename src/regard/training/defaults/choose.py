@@ -56,7 +56,7 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
     """The recipe of a baseline, of a linear probe that is trained further, of pairs, tags and texts; None for others.
 
     Those for tags and texts are used if all weights are trained, without a teacher, and the user leaves open how the
-    learning rate differs by layer. Trainings are repeated by default if their length is left open too.
+    learning rate differs by layer. Only then are parts frozen, and trainings repeated if their length is left open too.
     """
     task, model, baseline, rows = training.task, training.model, training.baseline, training.rows
     config, gpu = model.checkpoint.config, pick_device(settings.device).type == "cuda"
@@ -69,7 +69,8 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
         return probe_recipe(config, rows)
     if model.head_init == "similarity":
         repeats = settings.repeats or (pair_repeats(config, rows) if repeatable else 1)
-        return similarity_recipe(config, rows, repeats=repeats, gpu=gpu)
+        recipe = similarity_recipe(config, rows, repeats=repeats, gpu=gpu)
+        return recipe if plain else replace(recipe, freeze=())
     if baseline is not None or (model.pretrained and task.probe == "request"):
         return pair_recipe(rows)
     if not plain or not model.pretrained:

@@ -180,6 +180,9 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         what = "pairs" if inputs.task.probe == "request" else "short texts"
         reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
+    if chosen.freeze:
+        reason = "few pairs on a CPU are learned faster, and as well or better, without training the first layer"
+        yield SettingReason("freeze", " ".join(chosen.freeze), reason if user.freeze is None else BY_USER)
     yield from _rdrop(user, chosen, inputs)
     if (chosen.repeats or 1) > 1:
         reason = "the mean of the weights of several short trainings is better than one long training"

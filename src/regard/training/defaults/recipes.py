@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regard.config import Config
+from regard.config import Config, ModelConfig
 from regard.tasks.recipe import Recipe
 from regard.text.flat_tokens import Ints
 from regard.training.settings import Settings
@@ -31,6 +31,8 @@ CPU_PAIRS = (800, 6_000)  # on a CPU three per row,
 FOUR_PER_ROW = 1_200  # or four, but no more than this
 SIMILARITY_ROWS = 8_000  # up to which there are fewer epochs after it,
 FEW_PAIRS = 500  # and still fewer up to this number;
+FIRST_PARTS = ("embeddings", "0")  # that are then not trained on a CPU, if there are
+DEEP = 4  # layers or more;
 REPEATS = 3  # above it, a small encoder is trained so often, and the weights are averaged;
 GPU_EPOCHS = 3  # epochs of each training then, on a GPU
 CPU_EPOCHS = 1.67  # and on a CPU, where all together should not take longer than one training of five epochs
@@ -58,8 +60,9 @@ RDROP_START = 2 / 3  # only in the last third of the steps, in one epoch less
 PLAIN = Recipe()
 RECIPE_SETTINGS = (  # independent of sizes
     *("schedule", "warmup", "adam_beta2", "label_smoothing", "rdrop", "rdrop_start", "dropout", "repeats"),
+    "freeze",
 )
-MODEL_SETTINGS = ("rdrop", "rdrop_start", "repeats")  # of these, the ones that may depend on the model
+MODEL_SETTINGS = ("rdrop", "rdrop_start", "repeats", "freeze")  # of these, the ones that may depend on the model
 
 
 @dataclass(frozen=True)
@@ -230,8 +233,16 @@ def similarity_recipe(config: Config, rows: int, *, repeats: int = 1, gpu: bool 
     epochs: float = 4 if rows <= FEW_PAIRS else 5
     if repeats > 1:
         epochs = GPU_EPOCHS if gpu else CPU_EPOCHS
-    recipe = _fine_tuning_recipe(config, epochs=epochs, few_rows=rows <= FEW_PAIRS and not gpu)
-    return replace(recipe, repeats=repeats)
+    few_rows = rows <= FEW_PAIRS and not gpu
+    recipe = _fine_tuning_recipe(config, epochs=epochs, few_rows=few_rows)
+    return replace(recipe, repeats=repeats, freeze=FIRST_PARTS if few_rows and _is_small_and_deep(config) else ())
+
+
+def _is_small_and_deep(config: Config) -> bool:
+    """Whether the first layer is a small part of a small encoder: not if layers share their weights."""
+    if not isinstance(config, ModelConfig) or config.width > SMALL_WIDTH:
+        return False
+    return min(config.layers, config.distinct_layers or config.layers) >= DEEP
 
 
 def similarity_training(config: Config, rows: int, *, gpu: bool) -> SimilarityTraining:
@@ -310,7 +321,7 @@ def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
         "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
     }
     parts |= {
-        name: f"{name} {value}"
+        name: f"{name} {' '.join(value) if isinstance(value, tuple) else value}"
         for name in (*RECIPE_SETTINGS, "layerwise_lr_decay")
         if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
     }

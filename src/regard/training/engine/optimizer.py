@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,15 +20,17 @@ EMBEDDINGS = re.compile(r"^(encoder|decoder)\.(embeddings|tokens)\.")
 POSITION_BIAS = re.compile(r"^(encoder|decoder)\.bias\.")  # relative position bias, used from the first layer on
 
 
-def freeze(network: Network, parts: Iterable[str]) -> None:
-    """Exclude parts from training: "embeddings", "encoder", "decoder", "heads", or a layer number."""
+def freeze(network: Network, parts: Sequence[str]) -> None:
+    """Exclude parts from training: "embeddings", "encoder", "decoder", "heads", or a layer number; or only "none"."""
+    if list(parts) == ["none"]:
+        return
     for part in parts:
-        parameters = [parameter for name, parameter in network.named_parameters() if _belongs(name, part)]
+        parameters = [parameter for name, parameter in network.named_parameters() if belongs_to(name, part)]
         if not parameters:
             depth = network.reader.depth
             raise InputError(
                 f'{setting("freeze")}: there is no part "{part}" to freeze; expected embeddings, encoder, decoder, '
-                f"heads, or a layer from 0 to {depth - 1}."
+                f"heads, or a layer from 0 to {depth - 1}; none alone trains all parts."
             )
         for parameter in parameters:
             parameter.requires_grad_(False)
@@ -38,7 +40,8 @@ def freeze(network: Network, parts: Iterable[str]) -> None:
         )
 
 
-def _belongs(name: str, part: str) -> bool:
+def belongs_to(name: str, part: str) -> bool:
+    """Whether the parameter of this name is in a part, as `freeze` names them."""
     if part == "embeddings":
         return EMBEDDINGS.match(name) is not None
     layer = LAYER.match(name)

@@ -127,10 +127,10 @@ def _stopped_by_keyboard() -> Iterator[None]:
 
 
 def planned_contrastive(
-    model: InitialModel, rows: int, freeze: Collection[str], device: torch.device
+    model: InitialModel, rows: int, freeze: Collection[str] | None, device: torch.device
 ) -> ContrastiveTraining | None:
     """How vectors are made similar before a linear probe is fitted; None if they are not, as with a frozen encoder."""
-    if model.head_init != "contrastive" or "encoder" in freeze:
+    if model.head_init != "contrastive" or "encoder" in (freeze or ()):
         return None
     return contrastive_training(rows, len(model.checkpoint.labels or ()), gpu=device.type == "cuda")
 
