@@ -169,7 +169,8 @@ def is_plain(name: str, columns: Columns | str | None, format: str | None = None
     """Whether a file is read one text per line: it is no table, and neither its format nor a column was named."""
     if format is not None:
         return format == "lines"
-    return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in table_suffixes()
+    path = Path(name.partition("#")[0])
+    return not columns and not Path(name).expanduser().is_dir() and suffix_of(path) not in table_suffixes()
 
 
 def warn_of_table(sources: Sources, *, encoding: str | None = None) -> None:

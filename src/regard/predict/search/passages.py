@@ -19,6 +19,7 @@ from regard.progress import OnProgress, Progress
 from regard.text.tokenizer import Tokenizer
 
 TEXTS_AT_ONCE = 2048  # texts that are embedded together
+ROUNDING = 1e-4  # of a cosine in fp32, at most
 DEFAULT_WINDOW = 512  # tokens of a passage, for models without a maximum
 MIN_WINDOW = 8  # tokens of a passage
 OVERLAP = 0.25  # fraction of a passage that the next one repeats
@@ -96,19 +97,21 @@ def passage_vectors(
         chunk_spans = [(first + row, start, end) for row, start, end in split_into_passages(chunk, tokenizer, window)]
         chunk_progress = None
         if progress is not None:
-            chunk_progress = _progress_of_texts(progress, first, len(chunk), len(chunk_spans), len(texts))
+            chunk_progress = _progress_of_texts(progress, first, len(chunk), len(texts))
         passages = [texts[row][start:end] for row, start, end in chunk_spans]
-        vectors.append(np.asarray(embed(passages, progress=chunk_progress), np.float32))
+        distinct = {passage: index for index, passage in enumerate(dict.fromkeys(passages))}  # equal texts rank equally
+        distinct_vectors = np.asarray(embed(list(distinct), progress=chunk_progress), np.float32)
+        vectors.append(distinct_vectors[[distinct[passage] for passage in passages]])
         spans += chunk_spans
     text_indices, starts, ends = np.array(spans, np.int64).reshape(-1, 3).T
     return PassageVectors(np.concatenate(vectors), np.ascontiguousarray(text_indices), starts.copy(), ends.copy())
 
 
-def _progress_of_texts(progress: OnProgress, first: int, texts: int, passages: int, total: int) -> OnProgress:
-    """Progress over the passages of some texts as progress over all texts."""
+def _progress_of_texts(progress: OnProgress, first: int, texts: int, total: int) -> OnProgress:
+    """Progress over the distinct passages of some texts as progress over all texts."""
 
     def report(part: Progress) -> None:
-        progress(Progress("texts", first + part.done * texts // passages, total))
+        progress(Progress("texts", first + part.done * texts // max(part.total or 0, part.done, 1), total))
 
     return report
 
@@ -134,28 +137,30 @@ def split_into_passages(texts: Sequence[str], tokenizer: Tokenizer, window: int)
 def rank_passages(
     passages: PassageVectors, queries: NDArray[np.float32], top: int
 ) -> Iterator[list[tuple[int, float]]]:
-    """For each query (index, cosine) of the best passage of the `top` texts, best first; ties in the order of texts."""
+    """For each query (index, cosine) of the best passage of the `top` texts, best first; ties in the order of texts.
+
+    The best texts are ranked by cosines in fp64: in fp32, a matrix product may round equal rows differently.
+    """
     firsts = np.flatnonzero(np.diff(passages.text_indices, prepend=-1))  # the first passage of each text
-    for query in queries:  # one by one: the scores of a query do not depend on the others
-        scores = passages.vectors @ query
-        best = np.maximum.reduceat(scores, firsts)
-        yield [_best_passage(scores, firsts, int(text), len(passages)) for text in _top_indices(best, top)]
+    ends = np.append(firsts[1:], len(passages))
+    for query in queries:
+        best = np.maximum.reduceat(passages.vectors @ query, firsts)
+        matching = [_best_passage(passages.vectors, query, firsts[text], ends[text]) for text in _likely(best, top)]
+        yield sorted(matching, key=lambda passage: -passage[1])[:top]
 
 
-def _top_indices(scores: NDArray[np.float32], top: int) -> NDArray[np.int64]:
-    """Indices of the highest scores, in order; equal scores by index."""
+def _likely(scores: NDArray[np.float32], top: int) -> NDArray[np.int64]:
+    """Indices of the highest scores, and of those that may be as high but for their rounding."""
     if top >= len(scores):
-        return np.argsort(-scores, kind="stable")
+        return np.arange(len(scores))
     threshold = np.partition(scores, len(scores) - top)[len(scores) - top]
-    candidates = np.flatnonzero(scores >= threshold)
-    return candidates[np.argsort(-scores[candidates], kind="stable")][:top]
+    return np.flatnonzero(scores >= threshold - ROUNDING)
 
 
-def _best_passage(scores: NDArray[np.float32], firsts: NDArray[np.int64], text: int, count: int) -> tuple[int, float]:
-    start = int(firsts[text])
-    end = int(firsts[text + 1]) if text + 1 < len(firsts) else count
-    index = start + int(np.argmax(scores[start:end]))
-    return index, float(scores[index])
+def _best_passage(vectors: NDArray[np.float32], query: NDArray[np.float32], start: int, end: int) -> tuple[int, float]:
+    scores = (vectors[start:end].astype(np.float64) * query).sum(1)  # each row in the same order, whatever the others
+    index = int(np.argmax(scores))
+    return int(start) + index, float(scores[index])
 
 
 def match_at(

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.formats.registry import table_suffixes
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
 from regard.data.schema.columns import Columns
 from regard.data.sources.locate import DataLocation
-from regard.data.sources.sources import suffix_of
 from regard.errors import DataError, InputError
+from regard.predict.batch.rows import is_plain
 from regard.predict.load import load
 from regard.predict.model import Model
 from regard.predict.runner import BATCH_TOKENS
@@ -112,7 +111,7 @@ def search(
 
 def read_texts(data: DataLocation, columns: Columns | None = None, encoding: str | None = None) -> list[FileText]:
     """The texts of a file with their lines, without blank ones."""
-    plain = columns is None and isinstance(data, str | Path) and _is_plain(Path(data))
+    plain = isinstance(data, str | Path) and is_plain(str(data), columns)
     reader = read(data, task="text", format="lines" if plain else None, columns=columns or {}, encoding=encoding)
     rows = []
     for record in reader:
@@ -122,10 +121,6 @@ def read_texts(data: DataLocation, columns: Columns | None = None, encoding: str
     if not rows:
         raise DataError("holds no text to search", file=str(data), expected="one text per line, or a text column")
     return rows
-
-
-def _is_plain(path: Path) -> bool:
-    return not path.expanduser().is_dir() and suffix_of(path) not in table_suffixes()
 
 
 class _VectorStore:
