@@ -47,6 +47,16 @@ def _reviews(count: int, seed: int = 0) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.fixture
+def fast_int8(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine int8 computes in int8, also on a CPU where that is not fast."""
+    from regard import device
+    from regard.export import engines
+
+    support = device.int8_support()
+    monkeypatch.setattr(engines, "int8_support", lambda: "full" if support == "none" else support)
+
+
 @pytest.fixture(scope="session")
 def write_rows() -> Callable[..., Path]:
     return _write_rows

@@ -103,6 +103,11 @@ def int8_support(features: Collection[str] | None = None) -> str:
     return "reduced" if "avx2" in features else "none"
 
 
+def needs_reduced_range() -> bool:
+    """Whether one factor of int8 products must have 7 bits on this CPU, since their sums would overflow."""
+    return int8_support() == "reduced"
+
+
 def has_flash(index: int = 0) -> bool:
     """Whether that GPU runs FlashAttention (Ampere and later). torch.compile can trace it."""
     return torch.cuda.get_device_capability(index) >= (8, 0)

@@ -29,7 +29,6 @@ from regard.compression.result import CandidateResult, Compression
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.errors import FolderError, InputError
-from regard.export import engines
 from regard.predict.load import load
 from regard.predict.model import Model
 from regard.training.engine.loop import Stopped
@@ -37,8 +36,7 @@ from regard.training.output.metrics_log import TrainingEvent
 
 
 @pytest.fixture(autouse=True)
-def int8_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+def int8_everywhere(fast_int8: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # ONNX Runtime: no export, which takes seconds
 
 

@@ -9,7 +9,6 @@ import pytest
 from regard.compression.measure import empty_table, measure, weight_bytes, with_words
 from regard.compression.teacher import Teacher
 from regard.data.records import AnswerRecord, ClassifyRecord, DocumentRecord, PairRecord, TagRecord, TranslateRecord
-from regard.export import engines
 from regard.metrics.paired.rows import RowTable
 from regard.predict.load import load
 from regard.progress import Progress
@@ -53,7 +52,7 @@ def test_texts_of_a_length() -> None:
     assert with_words(ClassifyRecord("", "x"), 2) == ClassifyRecord("a a", "x")
 
 
-def test_int8_is_smaller(teacher_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+@pytest.mark.usefixtures("fast_int8")
+def test_int8_is_smaller(teacher_folder: Path) -> None:
     exact, int8 = load(teacher_folder, device="cpu"), load(teacher_folder, device="cpu", engine="int8")
     assert weight_bytes(int8) < weight_bytes(exact)

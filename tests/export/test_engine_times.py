@@ -10,7 +10,7 @@ from tests.cli.helpers import run
 from tests.predict.models import random_checkpoint
 
 from regard.errors import RegardError
-from regard.export import engine_times, engines, int8_linear
+from regard.export import engine_times, int8_linear
 from regard.export.engine_times import EngineTimes, all_engine_times, faster_engine, measure
 from regard.export.engines import open_engine
 from regard.model.network import Network
@@ -73,10 +73,8 @@ def test_engines_that_fail_are_left_out(cache: Path) -> None:
 
 
 @pytest.mark.skipif(int8_linear.ENGINE not in __import__("torch").backends.quantized.supported_engines, reason="oneDNN")
-def test_loading_measures_and_doctor_shows(
-    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+@pytest.mark.usefixtures("fast_int8")
+def test_loading_measures_and_doctor_shows(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     opened = open_engine(random_checkpoint("tiny-bert"), None, "int8")
     assert opened.name in opened.measured
     assert set(opened.measured) == {"onnx int8", "int8"}

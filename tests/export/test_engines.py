@@ -30,9 +30,9 @@ def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8_encoder, "can_run_int8_encoder", lambda _: False)
 
 
+@pytest.mark.usefixtures("fast_int8")
 @pytest.mark.parametrize("engine", ["int8", "onnx int8"])
 def test_int8_predicts_and_embeds_nearly_the_same(folder: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "int8_support", lambda: "full")
     if engine == "int8":
         without_onnx(monkeypatch)
     exact, int8 = regard.load(folder, device="cpu"), regard.load(folder, device="cpu", engine="int8")
@@ -97,8 +97,8 @@ def test_a_wrong_kernel_means_fp32(module: object, check: str, monkeypatch: pyte
     assert opened.notice == "int8 products are wrong on this machine. Computing in fp32."
 
 
-def test_a_decoder_generates_in_int8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "int8_support", lambda: "full")
+@pytest.mark.usefixtures("fast_int8")
+def test_a_decoder_generates_in_int8(tmp_path: Path) -> None:
     (tmp_path / "onnx").mkdir()
     (tmp_path / "onnx" / "model_quantized.onnx").touch()  # files of decoders are for other programs
     model = Model(random_checkpoint("tiny-gpt2"), engine="int8", folder=tmp_path)

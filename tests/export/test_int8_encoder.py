@@ -64,7 +64,7 @@ def test_weights_are_converted_once(cache: Path, network: Transformer, monkeypat
 
 def test_old_files_are_removed(cache: Path, network: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8_encoder, "MAX_FILES", 1)
-    open_int8_encoder(network)
+    open_int8_encoder(network, reduce_range=False)
     (old,) = cache.iterdir()
     time.sleep(0.01)
     open_int8_encoder(network, reduce_range=True)
@@ -176,7 +176,7 @@ def test_heads_of_tokens_and_of_sequences(cache: Path, network: Transformer, poo
     torch.manual_seed(0)
     config = replace(network.config, pool=replace(network.config.pool, pooling=pooling))
     both = Transformer(config, heads={"masked": 0, "next": 2}).eval()
-    opened = open_int8_encoder(both)
+    opened = open_int8_encoder(both, reduce_range=False)
     batch, at = Ragged.of([[3, 5, 9, 11, 8], [7, 2], []]), torch.tensor([6, 2])
     some, exact, whole = opened(batch, at=at), both(batch, at=at), opened(batch)
     for ours, theirs in ((some.hidden, whole.hidden[at]), (some.logits, whole.logits[at]), (some.logits, exact.logits)):

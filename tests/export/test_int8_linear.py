@@ -30,6 +30,14 @@ def test_a_layer_is_close_to_fp32() -> None:
     assert ((out - layer(x)).norm() / layer(x).norm()).item() < 0.02
 
 
+@pytest.mark.parametrize("needed", [True, False])
+def test_activations_have_seven_bits_where_eight_overflow(needed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8_linear, "needs_reduced_range", lambda: needed)
+    layer, _ = layer_and_input()
+    assert Int8Linear(layer, torch.ones(48)).reduce_range == needed
+    assert Int8Linear(layer, torch.ones(48), reduce_range=not needed).reduce_range != needed
+
+
 @torch.inference_mode()
 def test_one_large_token_costs_the_others_no_precision() -> None:
     layer, x = layer_and_input()

@@ -34,7 +34,7 @@ def test_layers_can_be_left_out(exported_folder: Path, tmp_path: Path, monkeypat
     network = random_checkpoint("tiny-bert", {"sequence": 3}).network
     layers = int8_layers(network)
     target = tmp_path / "model_quantized.onnx"
-    monkeypatch.setattr(quantize_onnx, "int8_support", lambda: "reduced")
+    monkeypatch.setattr(quantize_onnx, "needs_reduced_range", lambda: True)
     quantize(
         exported_folder / "onnx" / "model.onnx", target, smoothing_scales(network, layers), exclude=[next(iter(layers))]
     )

@@ -67,10 +67,17 @@ def test_files_from_elsewhere(exported_folder: Path, tmp_path: Path) -> None:
 
 
 def test_cpus_without_vnni_get_another_kernel(exported_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "int8_support", lambda: "reduced")
+    monkeypatch.setattr(sessions, "needs_reduced_range", lambda: True)
     session = open_session(exported_folder / "onnx" / "model_quantized.onnx")
     assert session.get_session_options().get_session_config_entry("session.x64quantprecision") == "1"
     assert torch.get_num_threads() == session.get_session_options().intra_op_num_threads
+
+
+def test_weights_of_seven_bits_need_no_other_kernel(exported_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "needs_reduced_range", lambda: True)
+    session = open_session(exported_folder / "onnx" / "model_quantized.onnx", may_overflow=False)
+    with pytest.raises(RuntimeError, match="x64quantprecision"):
+        session.get_session_options().get_session_config_entry("session.x64quantprecision")
 
 
 def test_threads_sleep_if_asked(exported_folder: Path) -> None:

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor, nn
 
+from regard.device import needs_reduced_range
 from regard.export.fast_operations import MICROSOFT
 from regard.export.int8_linear import int8_layers
 from regard.export.smoothing import largest_inputs, smoothing_scale
@@ -80,16 +81,18 @@ def encoder_graph(
     network: Transformer,
     *,
     exclude: Collection[str] = (),
-    reduce_range: bool = False,
+    reduce_range: bool | None = None,
     fp16: bool = False,
     attention: str = "Attention",
 ) -> onnx.ModelProto:
     """The graph of a network that fits: sums of embeddings (B, T, E) in, hidden states (1, R, D) of the `ROWS` out.
 
-    exclude: names of layers (see `int8_layers`) that stay in fp32. fp16: whether the CPU computes GELU faster in fp16.
+    exclude: names of layers (see `int8_layers`) that stay in fp32. reduce_range: whether weights have 7 bits in
+    place of 8; None: if this CPU needs it. fp16: whether the CPU computes GELU faster in fp16.
     attention: the operation that computes it; versions of ONNX Runtime before 1.24 only have "MultiHeadAttention".
     """
-    return _Builder(network, exclude, REDUCED_LEVELS if reduce_range else LEVELS, fp16, attention).model()
+    reduced = needs_reduced_range() if reduce_range is None else reduce_range
+    return _Builder(network, exclude, REDUCED_LEVELS if reduced else LEVELS, fp16, attention).model()
 
 
 class _Builder:

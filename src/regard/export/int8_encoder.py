@@ -24,7 +24,7 @@ from torch import Tensor
 
 from regard._version import __version__
 from regard.data.atomic import atomic_path
-from regard.device import cpu_features, has_fp16_vectors
+from regard.device import cpu_features, has_fp16_vectors, needs_reduced_range
 from regard.errors import RegardError
 from regard.export.encoder_graph import INPUT, QUERIES, ROWS, encoder_graph, fits_encoder_graph
 from regard.export.session import Integers, OnnxTransformer, open_session
@@ -47,8 +47,10 @@ class Int8Encoder(OnnxTransformer):
 
     can_skip_tokens = True
 
-    def __init__(self, network: Transformer, graph: Path | bytes) -> None:
-        super().__init__(network, open_session(graph))
+    def __init__(self, network: Transformer, graph: Path | bytes, *, reduce_range: bool | None = None) -> None:
+        """reduce_range: whether the weights of the graph have 7 bits; None: if this CPU needs it."""
+        reduced = needs_reduced_range() if reduce_range is None else reduce_range
+        super().__init__(network, open_session(graph, may_overflow=not reduced))
         self.graph_bytes = len(graph) if isinstance(graph, bytes) else graph.stat().st_size
         assert network.encoder is not None
         embeddings = network.encoder.embeddings
@@ -105,12 +107,14 @@ def can_run_int8_encoder(network: Network) -> bool:
 
 
 def open_int8_encoder(
-    network: Transformer, *, exclude: Collection[str] = (), reduce_range: bool = False
+    network: Transformer, *, exclude: Collection[str] = (), reduce_range: bool | None = None
 ) -> Int8Encoder:
     """The network in int8; its graph comes from the cache, or is made and kept there.
 
-    exclude: names of layers (see `int8_layers`) that stay in fp32. reduce_range: 7 bits for weights.
+    exclude: names of layers (see `int8_layers`) that stay in fp32. reduce_range: 7 bits for weights; None: if
+    this CPU needs it.
     """
+    reduce_range = needs_reduced_range() if reduce_range is None else reduce_range
     settings: dict[str, Any] = {
         "exclude": sorted(exclude),
         "reduce_range": reduce_range,
@@ -121,11 +125,11 @@ def open_int8_encoder(
     path = None if folder is None else folder / f"{_digest(network, settings)}{SUFFIX}"
     if path is not None and path.is_file():
         with contextlib.suppress(RegardError, OSError):  # a damaged file is written again
-            opened = Int8Encoder(network, path)
+            opened = Int8Encoder(network, path, reduce_range=reduce_range)
             os.utime(path)
             return opened
     content = encoder_graph(network, **settings).SerializeToString()
-    opened = Int8Encoder(network, content)
+    opened = Int8Encoder(network, content, reduce_range=reduce_range)
     check_int8_encoder(network, opened)
     if path is not None and len(content) > FEW_BYTES:
         with contextlib.suppress(RegardError, OSError):  # a full disk, or another process that writes the same

@@ -24,6 +24,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
+from regard.device import needs_reduced_range
 from regard.errors import InputError, RegardError
 from regard.export.smoothing import smoothing_scales
 from regard.model.block import Block
@@ -39,11 +40,12 @@ CHECK_TOKENS = 64
 class Int8Linear(nn.Module):
     """A linear layer whose matrix product is computed with 8-bit integers."""
 
-    def __init__(self, layer: nn.Linear, smoothing_I: Tensor, *, reduce_range: bool = False) -> None:
+    def __init__(self, layer: nn.Linear, smoothing_I: Tensor, *, reduce_range: bool | None = None) -> None:
         super().__init__()
         self.in_features = layer.in_features
         self.out_features = layer.out_features
-        self.reduce_range = reduce_range  # 7 bits for activations, where products of 8 bits would overflow
+        # 7 bits for activations, where products of 8 bits would overflow
+        self.reduce_range = needs_reduced_range() if reduce_range is None else reduce_range
         self.inverse_I = 1 / smoothing_I
         weight_OI = layer.weight.detach().float() * smoothing_I
         self.row_scale_O = weight_OI.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny)
@@ -91,9 +93,10 @@ def int8_layers(network: nn.Module) -> dict[str, Linear]:
     }
 
 
-def int8_network(network: Network, *, reduce_range: bool = False, exclude: Collection[str] = ()) -> Network:
+def int8_network(network: Network, *, reduce_range: bool | None = None, exclude: Collection[str] = ()) -> Network:
     """A copy of the network with int8 layers; everything else is shared with the original.
 
+    reduce_range: whether activations have 7 bits in place of 8; None: if this CPU needs it.
     exclude: names of layers (see `int8_layers`) that stay in fp32.
     Raises InputError for a network without such layers, RegardError where this machine computes them wrongly.
     """

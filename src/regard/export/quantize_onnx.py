@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from regard.device import int8_support
+from regard.device import needs_reduced_range
 from regard.export.fast_operations import use_fast_gelu, use_fast_norms
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
                 str(target),
                 op_types_to_quantize=["MatMul", "Gather"],
                 per_channel=True,
-                reduce_range=int8_support() == "reduced",
+                reduce_range=needs_reduced_range(),
                 weight_type=QuantType.QInt8,
                 nodes_to_exclude=[*others, *_shared_tables(model)],
                 extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # where shape inference finds no type

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from regard.device import int8_support
+from regard.device import needs_reduced_range
 from regard.errors import FolderError, MissingExtra
 from regard.foreign import file_errors
 from regard.model.heads import TOKEN_HEADS, ClassifierHead
@@ -51,8 +51,14 @@ def without_spinning() -> Iterator[None]:
         SPINNING.reset(token)
 
 
-def open_session(file: Path | bytes, *, threads: int | None = None) -> onnxruntime.InferenceSession:
-    """An ONNX file, or its content, as a session of ONNX Runtime on the CPU, with as many threads as torch uses."""
+def open_session(
+    file: Path | bytes, *, threads: int | None = None, may_overflow: bool = True
+) -> onnxruntime.InferenceSession:
+    """An ONNX file, or its content, as a session of ONNX Runtime on the CPU, with as many threads as torch uses.
+
+    may_overflow: whether sums of int8 products may overflow on some CPUs, as those of 8-bit weights do. ONNX Runtime
+    then converts the weights, which it cannot if several layers share them.
+    """
     try:
         import onnxruntime
     except ImportError as error:
@@ -64,7 +70,7 @@ def open_session(file: Path | bytes, *, threads: int | None = None) -> onnxrunti
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_mem_pattern = False  # memory would grow with every new length
     options.log_severity_level = 3
-    if int8_support() == "reduced":
+    if may_overflow and needs_reduced_range():
         options.add_session_config_entry("session.x64quantprecision", "1")  # 8-bit products overflow without VNNI
     providers = ["CPUExecutionProvider"]
     if isinstance(file, bytes):
