@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.answers import assert_same
 from tests.cli.helpers import Capture, run
 
 import regard
@@ -35,9 +36,8 @@ def test_a_folder_of_parts(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tra
     code, out, err = run(capsys, "predict", trained, *arguments, "--output", tmp_path / "answers")
     assert code == 0, err
     assert json.loads(out) == {"rows": 7, "output": str(tmp_path / "answers"), "parts": 3}
-    assert rows(tmp_path / "answers") == [
-        {"index": at, **answer.json()} for at, answer in enumerate(model.predict(texts))
-    ]
+    expected = [{"index": at, **answer.json()} for at, answer in enumerate(model.predict(texts))]
+    assert_same(rows(tmp_path / "answers"), expected)
     code, out, _ = run(capsys, "embed", trained, *arguments, "--output", tmp_path / "vectors", "--normalize")
     assert code == 0
     expected = model.embed(texts, normalize=True).tolist()

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.answers import assert_same
 
 from regard.data.records import (
     AnswerRecord,
@@ -129,17 +130,7 @@ def unlabeled(name, records):
 
 
 def same(ours, theirs):
-    """Answers that differ by rounding at most."""
-    if isinstance(ours, dict):
-        assert list(ours) == list(theirs)
-        for key in ours:
-            same(ours[key], theirs[key])
-    elif isinstance(ours, list | tuple):
-        assert len(ours) == len(theirs)
-        for one, other in zip(ours, theirs, strict=True):
-            same(one, other)
-    else:
-        assert ours == (pytest.approx(theirs, abs=1e-4) if isinstance(ours, float) else theirs)
+    assert_same(ours, theirs, abs=1e-4)
 
 
 def test_every_task_has_a_row():

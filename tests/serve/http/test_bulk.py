@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.answers import assert_same
 from tests.serve.helpers import CONTEXT, client_of, tiny
 
 
@@ -23,7 +24,7 @@ def test_every_line_is_answered_in_order() -> None:
     with client_of("bert", max_body_bytes=2000, max_queue_tokens=300, max_request_tokens=300) as client:
         results = ask(client, texts)
     assert [result["index"] for result in results] == list(range(700))
-    assert [result["answer"] for result in results] == [answer.json() for answer in tiny("bert").predict(texts)]
+    assert_same([result["answer"] for result in results], [answer.json() for answer in tiny("bert").predict(texts)])
 
 
 def test_settings_of_the_route() -> None:

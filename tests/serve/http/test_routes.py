@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
+from tests.answers import assert_same
 from tests.serve.helpers import CONTEXT, TEXTS, client_of, tiny
 
 MASKED = "the cook [MASK] the soup"
@@ -32,9 +33,9 @@ def post(client: TestClient, route: str, status: int = 200, **body: Any) -> dict
 def test_answers_are_those_of_predict(client: TestClient) -> None:
     result = post(client, "/predict", texts=TEXTS)
     assert result["model"] == "bert"
-    assert result["answers"] == [answer.json() for answer in tiny("bert").predict(TEXTS)]
+    assert_same(result["answers"], [answer.json() for answer in tiny("bert").predict(TEXTS)])
     one = post(client, "/predict", text=TEXTS[0], model="tagger")
-    assert one["answers"] == [tiny("tagger").predict([TEXTS[0]])[0].json()]
+    assert_same(one["answers"], [tiny("tagger").predict([TEXTS[0]])[0].json()])
     assert {"truncated", "windows"} <= one["answers"][0].keys()
 
 
@@ -124,4 +125,4 @@ def test_unknown_models_and_bodies(client: TestClient) -> None:
 def test_one_bad_text_fails_alone_if_asked(client: TestClient) -> None:
     answers = post(client, "/predict", texts=[TEXTS[0], " ", TEXTS[1]], on_error="null")["answers"]
     assert [answer is None for answer in answers] == [False, True, False]
-    assert answers[0] == tiny("bert").predict([TEXTS[0]])[0].json()
+    assert_same(answers[0], tiny("bert").predict([TEXTS[0]])[0].json())

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.answers import assert_same
 from tests.serve.helpers import CONTEXT, TEXTS, table_of, tiny
 
 
@@ -16,8 +17,8 @@ def answers(kind: str, items: list[Any], **options: Any) -> list[dict[str, Any]]
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "albert", "electra", "tagger"])
 def test_batched_answers_are_those_of_predict(kind: str) -> None:
     results = answers(kind, TEXTS)
-    assert results == [answer.json() for answer in tiny(kind).predict(TEXTS)]
-    assert results == [tiny(kind).predict([text])[0].json() for text in TEXTS]
+    assert_same(results, [answer.json() for answer in tiny(kind).predict(TEXTS)])
+    assert_same(results, [tiny(kind).predict([text])[0].json() for text in TEXTS])
     assert all(answer["truncated"] is False for answer in results)
 
 
