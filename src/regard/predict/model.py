@@ -278,9 +278,7 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
         from regard.predict.translation import translations
 
         if self.config.kind != "encoder-decoder":
-            raise InputError(
-                f"this {self.family} model is of kind {self.config.kind}; only encoder-decoders translate."
-            )
+            raise InputError(f"only encoder-decoders translate, and the network of this model ({self.family}) is none.")
         return translations(
             self.inference_network,
             self.writer,

@@ -125,7 +125,7 @@ class TranslateOperation(TextByTextOperation):
         super().__init__(model, **options)
         if model.config.kind != "encoder-decoder":
             raise InputError(
-                f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate. "
+                f"only encoder-decoders translate, and the network of this model ({model.family}) is none. "
                 f"{capabilities(model.network)}"
             )
         decoding = {name: value for name, value in self.options.items() if name not in ("alignment", "prefix")}
