@@ -142,25 +142,26 @@ def rank_passages(
     The best texts are ranked by cosines in fp64: in fp32, a matrix product may round equal rows differently.
     """
     firsts = np.flatnonzero(np.diff(passages.text_indices, prepend=-1))  # the first passage of each text
-    ends = np.append(firsts[1:], len(passages))
+    worse = max(len(firsts) - top, 0)  # texts that are not wanted
     for query in queries:
-        best = np.maximum.reduceat(passages.vectors @ query, firsts)
-        matching = [_best_passage(passages.vectors, query, firsts[text], ends[text]) for text in _likely(best, top)]
-        yield sorted(matching, key=lambda passage: -passage[1])[:top]
+        scores = passages.vectors @ query
+        threshold = np.partition(np.maximum.reduceat(scores, firsts), worse)[worse]
+        near = np.flatnonzero(scores >= threshold - ROUNDING)
+        exact = np.concatenate([_cosines(passages.vectors[part], query) for part in _parts(near)])
+        order = np.argsort(-exact, kind="stable")
+        _, best_of_texts = np.unique(passages.text_indices[near[order]], return_index=True)
+        best = order[np.sort(best_of_texts)[:top]]
+        yield list(zip(near[best].tolist(), exact[best].tolist(), strict=True))
 
 
-def _likely(scores: NDArray[np.float32], top: int) -> NDArray[np.int64]:
-    """Indices of the highest scores, and of those that may be as high but for their rounding."""
-    if top >= len(scores):
-        return np.arange(len(scores))
-    threshold = np.partition(scores, len(scores) - top)[len(scores) - top]
-    return np.flatnonzero(scores >= threshold - ROUNDING)
+def _parts(indices: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [indices[start : start + TEXTS_AT_ONCE] for start in range(0, len(indices), TEXTS_AT_ONCE)]
 
 
-def _best_passage(vectors: NDArray[np.float32], query: NDArray[np.float32], start: int, end: int) -> tuple[int, float]:
-    scores = (vectors[start:end].astype(np.float64) * query).sum(1)  # each row in the same order, whatever the others
-    index = int(np.argmax(scores))
-    return int(start) + index, float(scores[index])
+def _cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Added up in the same order for each row, however many there are."""
+    cosines: NDArray[np.float64] = (vectors.astype(np.float64) * query).sum(1)
+    return cosines
 
 
 def match_at(
