@@ -48,6 +48,7 @@ VERY_FEW_ROWS = 12  # per class, below which contrastive training takes fewer st
 REPEATED_ROWS = 24  # of each of two classes, from which it is repeated on a GPU
 REFIT_ROWS = 200  # up to which a training from a linear probe is short, and repeated with the validation rows too;
 SHORT_CONTRASTIVE = (  # rows up to which a CPU takes so many contrastive steps, and their learning rate
+    (32, 12, 1.5e-4),
     (64, 18, 1e-4),
     (128, 25, 1e-4),
     (REFIT_ROWS, 35, 7e-5),
