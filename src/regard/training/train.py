@@ -39,6 +39,7 @@ from regard.training.defaults.recipes import (
     without_steps,
 )
 from regard.training.engine.distillation import Distillation
+from regard.training.engine.optimizer import frozen_parameters
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
@@ -228,7 +229,9 @@ def _untrained(data: Where | LabeledData, arguments: Mapping[str, Any]) -> tuple
     with preserved_random_state(pick_device(user_settings.device)):
         records = load_data(data, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading)
         beginning |= {"user_settings": user_settings, "initial_seed": user_settings.seed}
-        return user_settings, _training_inputs(records, **beginning), records
+        inputs = _training_inputs(records, **beginning)
+        frozen_parameters(inputs.model.checkpoint.network, user_settings.freeze or ())  # names of parts are checked
+        return user_settings, inputs, records
 
 
 def _training_inputs(

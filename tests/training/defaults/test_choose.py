@@ -10,6 +10,7 @@ import pytest
 import torch
 from tests.sentence_encoder import write_sentence_encoder
 
+from regard.errors import InputError
 from regard.training.defaults.explain import BY_USER
 from regard.training.train import choose_settings, explain_defaults
 
@@ -78,6 +79,17 @@ def test_few_pairs_leave_the_first_layer_as_it_is_if_the_user_does_not_say_what_
         assert "few pairs on a CPU" in reasons["freeze"].reason
     many = choose_settings(PAIRS, start=deep_encoder, device="cpu")
     assert many.freeze == ()
+
+
+def test_a_part_that_is_not_there_is_refused_before_a_training(encoder: Path) -> None:
+    for rows in (PAIRS[:300], TEXTS[:40]):
+        for parts, wrong in (("embeding", "embeding"), ("embeddings 9", "9"), ("none 0", "none")):
+            with pytest.raises(InputError, match=f'there is no part "{wrong}"'):
+                explain_defaults(rows, start=encoder, device="cpu", freeze=parts.split())
+    (reason,) = (
+        one for one in explain_defaults(TEXTS[:40], start=encoder, device="cpu", freeze="0") if one.name == "freeze"
+    )
+    assert reason[1:] == ("0", BY_USER)
 
 
 def test_a_gpu_trains_longer(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def explain_settings(
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
     if inputs.fitted:
-        return [*rows, _no_steps(inputs, refit=refit)]
+        return [*rows, _no_steps(inputs, refit=refit), *_freeze(user_settings, chosen)]
     return [*rows, *_optimization(user_settings, chosen, inputs)]
 
 
@@ -180,15 +180,19 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         what = "pairs" if inputs.task.probe == "request" else "short texts"
         reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
-    if chosen.freeze:
-        reason = "few pairs on a CPU are learned faster, and as well or better, without training the first layer"
-        yield SettingReason("freeze", " ".join(chosen.freeze), reason if user.freeze is None else BY_USER)
+    yield from _freeze(user, chosen)
     yield from _rdrop(user, chosen, inputs)
     if (chosen.repeats or 1) > 1:
         reason = "the mean of the weights of several short trainings is better than one long training"
         yield SettingReason("repeats", f"{chosen.repeats}", reason if user.repeats is None else BY_USER)
     if inputs.task.name == "pair":
         yield _both_orders(user, chosen, inputs)
+
+
+def _freeze(user: Settings, chosen: Settings) -> Iterator[SettingReason]:
+    if chosen.freeze:
+        reason = "few pairs on a CPU are learned faster, and as well or better, without training the first layer"
+        yield SettingReason("freeze", " ".join(chosen.freeze), reason if user.freeze is None else BY_USER)
 
 
 def _both_orders(user: Settings, chosen: Settings, inputs: TrainingInputs) -> SettingReason:

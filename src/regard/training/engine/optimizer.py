@@ -22,9 +22,18 @@ POSITION_BIAS = re.compile(r"^(encoder|decoder)\.bias\.")  # relative position b
 
 def freeze(network: Network, parts: Sequence[str]) -> None:
     """Exclude parts from training: "embeddings", "encoder", "decoder", "heads", or a layer number; or only "none"."""
-    if list(parts) == ["none"]:
-        return
-    for part in parts:
+    for parameter in frozen_parameters(network, parts):
+        parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise InputError(
+            f"every part of the network is frozen, so nothing is trained. Remove a part from {setting('freeze')}."
+        )
+
+
+def frozen_parameters(network: Network, parts: Sequence[str]) -> list[nn.Parameter]:
+    """The parameters of parts that `freeze` excludes; raises InputError for a part that the network lacks."""
+    frozen: list[nn.Parameter] = []
+    for part in parts if list(parts) != ["none"] else ():
         parameters = [parameter for name, parameter in network.named_parameters() if belongs_to(name, part)]
         if not parameters:
             depth = network.reader.depth
@@ -32,12 +41,8 @@ def freeze(network: Network, parts: Sequence[str]) -> None:
                 f'{setting("freeze")}: there is no part "{part}" to freeze; expected embeddings, encoder, decoder, '
                 f"heads, or a layer from 0 to {depth - 1}; none alone trains all parts."
             )
-        for parameter in parameters:
-            parameter.requires_grad_(False)
-    if not any(parameter.requires_grad for parameter in network.parameters()):
-        raise InputError(
-            f"every part of the network is frozen, so nothing is trained. Remove a part from {setting('freeze')}."
-        )
+        frozen += parameters
+    return frozen
 
 
 def belongs_to(name: str, part: str) -> bool:
