@@ -103,9 +103,12 @@ def int8_support(features: Collection[str] | None = None) -> str:
     return "reduced" if "avx2" in features else "none"
 
 
-def needs_reduced_range() -> bool:
-    """Whether one factor of int8 products must have 7 bits on this CPU, since their sums would overflow."""
-    return int8_support() == "reduced"
+def needs_reduced_range(reduce_range: bool | None = None) -> bool:
+    """Whether one factor of int8 products must have 7 bits on this CPU, since their sums would overflow.
+
+    reduce_range: the answer, if the caller has chosen one.
+    """
+    return int8_support() == "reduced" if reduce_range is None else reduce_range
 
 
 def has_flash(index: int = 0) -> bool:

@@ -91,7 +91,7 @@ def encoder_graph(
     place of 8; None: if this CPU needs it. fp16: whether the CPU computes GELU faster in fp16.
     attention: the operation that computes it; versions of ONNX Runtime before 1.24 only have "MultiHeadAttention".
     """
-    reduced = needs_reduced_range() if reduce_range is None else reduce_range
+    reduced = needs_reduced_range(reduce_range)
     return _Builder(network, exclude, REDUCED_LEVELS if reduced else LEVELS, fp16, attention).model()
 
 

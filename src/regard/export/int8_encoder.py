@@ -49,7 +49,7 @@ class Int8Encoder(OnnxTransformer):
 
     def __init__(self, network: Transformer, graph: Path | bytes, *, reduce_range: bool | None = None) -> None:
         """reduce_range: whether the weights of the graph have 7 bits; None: if this CPU needs it."""
-        reduced = needs_reduced_range() if reduce_range is None else reduce_range
+        reduced = needs_reduced_range(reduce_range)
         super().__init__(network, open_session(graph, may_overflow=not reduced))
         self.graph_bytes = len(graph) if isinstance(graph, bytes) else graph.stat().st_size
         assert network.encoder is not None
@@ -114,7 +114,7 @@ def open_int8_encoder(
     exclude: names of layers (see `int8_layers`) that stay in fp32. reduce_range: 7 bits for weights; None: if
     this CPU needs it.
     """
-    reduce_range = needs_reduced_range() if reduce_range is None else reduce_range
+    reduce_range = needs_reduced_range(reduce_range)
     settings: dict[str, Any] = {
         "exclude": sorted(exclude),
         "reduce_range": reduce_range,

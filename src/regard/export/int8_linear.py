@@ -45,7 +45,7 @@ class Int8Linear(nn.Module):
         self.in_features = layer.in_features
         self.out_features = layer.out_features
         # 7 bits for activations, where products of 8 bits would overflow
-        self.reduce_range = needs_reduced_range() if reduce_range is None else reduce_range
+        self.reduce_range = needs_reduced_range(reduce_range)
         self.inverse_I = 1 / smoothing_I
         weight_OI = layer.weight.detach().float() * smoothing_I
         self.row_scale_O = weight_OI.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny)
