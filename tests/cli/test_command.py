@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from regard import cli
 from regard.cli.arguments import Json
 from regard.cli.command import Command
-from regard.cli.commands import NAMES
+from regard.cli.commands import SUMMARIES, Commands
 from regard.cli.output import UsageError, print_json
 
 HELP = """Count the words of texts.
@@ -41,7 +41,7 @@ COMMAND = Command(name="toy-words", arguments=CountCommand, help=HELP, run=run)
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", dict(cli.COMMANDS))
+    monkeypatch.setattr(cli, "COMMANDS", Commands())
     cli.register(COMMAND)
 
 
@@ -66,6 +66,25 @@ def test_a_toy_command_reports_wrong_arguments(capsys: pytest.CaptureFixture[str
     assert 'Did you mean "toy-words"?' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_a_summary_is_the_first_line_of_the_help(name: str) -> None:
+    command = Commands()[name]
+    assert (command.name, command.help.splitlines()[0]) == (name, SUMMARIES[name])
+
+
+def test_commands_are_a_mapping_that_imports_on_use() -> None:
+    commands = Commands()
+    assert list(commands) == list(SUMMARIES)
+    assert len(commands) == len(SUMMARIES)
+    assert "nope" not in commands
+    with pytest.raises(KeyError, match="nope"):
+        commands["nope"]
+    commands["toy-words"] = COMMAND
+    assert commands.summaries()["toy-words"] == "Count the words of texts."
+    del commands["toy-words"]
+    assert list(commands) == list(SUMMARIES)
+
+
 def test_every_file_of_commands_is_listed_and_named_after_its_command() -> None:
     from pathlib import Path
 
@@ -73,4 +92,4 @@ def test_every_file_of_commands_is_listed_and_named_after_its_command() -> None:
 
     assert package.__file__ is not None
     files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - {"__init__"}
-    assert files == set(NAMES) == set(cli.COMMANDS) - {"toy-words"}
+    assert files == set(SUMMARIES) == set(cli.COMMANDS) - {"toy-words"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import resource
 import statistics
@@ -154,6 +155,13 @@ def test_importing_costs_no_torch() -> None:
     code = f"import sys, regard, regard.cli; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_help_imports_no_parser_and_no_command() -> None:
+    code = "import sys, regard.cli; regard.cli.main(['--help']); print([*sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = ast.literal_eval(done.stderr)
+    assert [name for name in modules if name == "tyro" or name.startswith("regard.cli.commands.")] == []
 
 
 def test_help_answers_in_under_half_a_second() -> None:

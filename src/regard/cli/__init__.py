@@ -1,7 +1,7 @@
 """The command line. This is the only package that prints.
 
 Results go to stdout, progress and warnings to stderr. The exit status is 0, 1 for an error, 2 for wrong arguments.
-Heavy packages are imported by the command that needs them, so that `regard --help` answers at once.
+A command is imported when it is used, and imports the heavy packages that it needs: `regard --help` answers at once.
 """
 
 from __future__ import annotations
@@ -14,19 +14,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import tyro
-from tyro.conf import FlagCreatePairsOff
-
 from regard._version import __version__
 from regard.cli.command import Command
-from regard.cli.commands import load_commands
-from regard.cli.flags import FLAG_PARSERS
+from regard.cli.commands import Commands
 from regard.cli.output import UsageError, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
-from regard.cli.unknown_flags import check_flags
 from regard.errors import RegardError, UntrainedWarning, did_you_mean, shorten
 
-COMMANDS = load_commands()
+COMMANDS = Commands()
 
 HELP = """usage: regard COMMAND [-h] [OPTIONS] ...
 
@@ -98,7 +93,7 @@ def register(command: Command) -> None:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        commands = "\n".join(f"  {name:<10}{command.help.splitlines()[0]}" for name, command in COMMANDS.items())
+        commands = "\n".join(f"  {name:<10}{summary}" for name, summary in COMMANDS.summaries().items())
         print(HELP.format(commands=commands), file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
     if words[0] == "--version":
@@ -107,7 +102,6 @@ def _run(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         raise UsageError(f'"{words[0]}" is not a command.{did_you_mean(words[0], COMMANDS)} See regard --help.')
     command = COMMANDS[words[0]]
-    check_flags(command, words[1:])
     arguments = parsed(lambda: _parse(command, words[1:]), words[1:])
     check_batch_tokens(arguments)
     with plain_stdout():
@@ -117,10 +111,16 @@ def _run(words: list[str]) -> int:
 
 def _parse(command: Command, words: list[str]) -> Any:
     """The words after the command as an instance of its arguments."""
+    import tyro
+
+    from regard.cli.flags import FLAG_PARSERS
+    from regard.cli.unknown_flags import check_flags
+
+    check_flags(command, words)
     options: dict[str, Any] = {
         "prog": f"regard {command.name}",
         "description": command.help,
-        "config": (FlagCreatePairsOff,),
+        "config": (tyro.conf.FlagCreatePairsOff,),
         "registry": FLAG_PARSERS,
     }
     if command.parse is not None:

@@ -22,6 +22,7 @@ Readers, splits, the data check and vocabulary training then work with it withou
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
@@ -162,6 +163,7 @@ def register_record(record_type: RecordType) -> RecordType:
     earlier = dict(_TYPES)
     _TYPES.clear()
     _TYPES.update({name: record_type, **earlier})
+    column_aliases.cache_clear()
     return record_type
 
 
@@ -170,6 +172,7 @@ def unregister_record(name: str) -> None:
     if name not in _TYPES:
         raise InputError(f'there is no record type "{name}". Registered: {", ".join(_TYPES)}.')
     del _TYPES[name]
+    column_aliases.cache_clear()
 
 
 def record_types() -> Mapping[str, type[Record]]:
@@ -177,7 +180,8 @@ def record_types() -> Mapping[str, type[Record]]:
     return _TYPES
 
 
-def column_aliases() -> dict[str, tuple[str, ...]]:
+@functools.cache
+def column_aliases() -> Mapping[str, tuple[str, ...]]:
     """The column names by which each role is recognized, over all record types."""
     return {role.name: role.aliases for one in _TYPES.values() for role in one.roles if role.aliases}
 

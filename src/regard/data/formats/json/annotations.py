@@ -150,8 +150,9 @@ def annotated_roles(
     if task not in (None, "tag", "classify") or {"entities", "tags", "tokens"} & set(columns) or _tagged(names, sample):
         return dict(columns)
     values = {name: [parse_json_cell(row.get(name)) for row in sample] for name in names}
-    spans = [name for name in names if _all_spans(values[name])]
-    classes = [name for name in names if _all_classes(name, values[name])]
+    nested = [name for name, cells in values.items() if any(isinstance(cell, list | dict) for cell in cells)]
+    spans = [name for name in nested if _all_spans(values[name])]
+    classes = [name for name in nested if _all_classes(name, values[name])]
     if "label" in columns:
         return _named_label(columns, spans, task, file)
     known = [name for name in spans if name.lower() in column_aliases()["entities"]]
