@@ -73,6 +73,29 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
     assert metrics(tmp_path) == metrics(whole)
 
 
+@pytest.mark.parametrize("can_link", [True, False])
+def test_after_the_last_step_only_the_best_weights_are_saved_and_once(
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
+) -> None:
+    averaged = {**LONG, "average": 0.5, "log_every": 1}
+    steps = small(tmp_path / "whole", **averaged).steps
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EPERM, "hard links are not supported")
+
+    if not can_link:
+        monkeypatch.setattr("regard.training.resume.state.os.link", fail)
+    with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
+        small(tmp_path / "run", **averaged, progress=stop_at(steps))
+    saved = tmp_path / "run/state"
+    assert not (saved / "average.safetensors").exists()
+    assert (saved / "weights.safetensors").samefile(saved / "best.safetensors") == can_link
+    assert (saved / "weights.safetensors").read_bytes() == (saved / "best.safetensors").read_bytes()
+    small(tmp_path / "run", **averaged, resume=True)
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+
+
 def test_the_time_of_a_resumed_run_includes_the_steps_before_it_was_stopped(small: Train, tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         small(tmp_path, **LONG, overwrite=True, progress=stop_at(3))

@@ -210,12 +210,7 @@ class Classify(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         sequences = self.sequences(records, preprocessing)
-        owners = sequences.examples.owners
-        windows_of_row = np.bincount(owners, minlength=len(records))
-        by_sequence: dict[str, Any] = {"weight": (1 / windows_of_row[owners]).astype(np.float32)}
-        if labeled:
-            by_sequence = {"label": self._targets(records)[owners], **by_sequence}
-        return sequences.build(by_sequence=by_sequence, by_token={})
+        return weighted_windows(sequences, self._targets(records) if labeled else None)
 
     def sequences(self, records: Sequence[Record], preprocessing: Preprocessing) -> Sequences:
         """The windows of each record."""
@@ -417,6 +412,15 @@ class Classify(Task):
         chances = torch.from_numpy(logits_NC / temperature).sigmoid().numpy()
         thresholds = tuple(round(value, 6) for value in tune_thresholds(chances, targets).tolist())
         return replace(self, temperature=temperature, thresholds=thresholds)
+
+
+def weighted_windows(sequences: Sequences, targets: npt.NDArray[Any] | None) -> Examples:
+    """Sequences with the target of their row, if there are targets. The windows of a row share its weight."""
+    owners = sequences.examples.owners
+    by_sequence: dict[str, Any] = {"weight": (1 / np.bincount(owners)[owners]).astype(np.float32)}
+    if targets is not None:
+        by_sequence = {"label": targets[owners], **by_sequence}
+    return sequences.build(by_sequence=by_sequence, by_token={})
 
 
 def kind_of(label: Label) -> str:

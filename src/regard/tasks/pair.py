@@ -33,34 +33,40 @@ class Pair(Classify):
     model_heads: ClassVar[tuple[str, ...]] = ()  # those of Classify: a head does not show that it is for pairs
 
     def sequences(self, records: Sequence[Record], preprocessing: Preprocessing) -> Sequences:
-        frame, limit = Frame.of(preprocessing.tokenizer), preprocessing.max_tokens
         pairs = [record for record in records if isinstance(record, PairRecord)]
         first, second = (
             distinct_tokens(preprocessing.tokenizer, texts)
             for texts in ([pair.first for pair in pairs], [pair.second for pair in pairs])
         )
-        long = first.lengths[:0]
-        if limit is not None:
-            long = np.flatnonzero(first.lengths + second.lengths + frame.pair_special_count > limit)
-        both = {row: self._windows(frame, first, second, row, preprocessing) for row in long.tolist()}
-        cuts, others = (
-            cut_rows(tokens.lengths, long, lambda row, text=text: [pair[text] for pair in both[row]])  # type: ignore[misc]
-            for text, tokens in enumerate((first, second))
-        )
-        before, between, after = (
-            SequencePart.special(one, len(cuts.row)) for one in (frame.before, frame.between, frame.after)
-        )
-        left = SequencePart.text(first, cuts, segment=frame.segments[0])
-        right = SequencePart.text(second, others, segment=frame.segments[1])
-        return assemble(cuts.row, (before, left, between, right, after), segments=preprocessing.segments)
+        return pair_sequences(first, second, preprocessing)
 
-    def _windows(
-        self, frame: Frame, first: FlatTokens, second: FlatTokens, row: int, preprocessing: Preprocessing
-    ) -> list[tuple[Window, Window]]:
-        """The windows of both texts of a long pair."""
-        texts = (range(int(tokens.lengths[row])) for tokens in (first, second))
-        cuts = pair_windows(frame, *texts, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap)
-        return [(cut.parts[0].window, cut.parts[1].window) for cut in cuts]
+
+def pair_sequences(first: FlatTokens, second: FlatTokens, preprocessing: Preprocessing) -> Sequences:
+    """The windows of pairs: row i has the tokens of both texts i, between the special tokens of a pair."""
+    frame, limit = Frame.of(preprocessing.tokenizer), preprocessing.max_tokens
+    long = first.lengths[:0]
+    if limit is not None:
+        long = np.flatnonzero(first.lengths + second.lengths + frame.pair_special_count > limit)
+    both = {row: _windows(frame, first, second, row, preprocessing) for row in long.tolist()}
+    cuts, others = (
+        cut_rows(tokens.lengths, long, lambda row, text=text: [pair[text] for pair in both[row]])  # type: ignore[misc]
+        for text, tokens in enumerate((first, second))
+    )
+    before, between, after = (
+        SequencePart.special(one, len(cuts.row)) for one in (frame.before, frame.between, frame.after)
+    )
+    left = SequencePart.text(first, cuts, segment=frame.segments[0])
+    right = SequencePart.text(second, others, segment=frame.segments[1])
+    return assemble(cuts.row, (before, left, between, right, after), segments=preprocessing.segments)
+
+
+def _windows(
+    frame: Frame, first: FlatTokens, second: FlatTokens, row: int, preprocessing: Preprocessing
+) -> list[tuple[Window, Window]]:
+    """The windows of both texts of a long pair."""
+    texts = (range(int(tokens.lengths[row])) for tokens in (first, second))
+    cuts = pair_windows(frame, *texts, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap)
+    return [(cut.parts[0].window, cut.parts[1].window) for cut in cuts]
 
 
 def distinct_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> FlatTokens:

@@ -82,6 +82,38 @@ def test_few_rows_and_few_pairs(rows: int, count: int) -> None:
     assert pairs.shape == (count, 2)
 
 
+def test_pairs_are_examples_of_records_with_the_cosine_of_their_vectors(
+    encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tokens are those of the records, whose texts are in several pairs; long pairs have several windows."""
+    model, job, records = untrained_job(as_sentence_encoder(encoder_folder, "mean_tokens"), tmp_path / "out")
+    records.append(PairRecord("a good day " * 30, "a bad day " * 30, label="no"))
+    preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, window=40, overlap=0.25)
+    sentences = SentenceEncoder(job.network, preprocessing, pooling="mean", averaged=True)
+    monkeypatch.setattr(similarity, "BLOCK", 7)
+    examples = similarity.similar_pairs(sentences, records, 200, seed=3)
+
+    texts = list(dict.fromkeys(text for record in records for text in (record.first, record.second)))
+    vectors = dict(zip(texts, sentences.vectors(texts), strict=True))
+    first, second = (np.array([texts.index(one) for one in part]) for part in zip(*map(both, records), strict=True))
+    pairs = make_pairs(np.stack([*vectors.values()]), first, second, 200, np.random.default_rng(3))
+    made = [
+        PairRecord(texts[one], texts[other], label=float(vectors[texts[one]] @ vectors[texts[other]]))
+        for one, other in pairs
+    ]
+    expected = Pair(kind="number").examples(made, preprocessing, labeled=True)
+    assert len(expected) > 200
+    for name in ("ids", "bounds", "owners"):
+        np.testing.assert_array_equal(getattr(examples, name), getattr(expected, name))
+    np.testing.assert_allclose(examples.by_sequence["label"], expected.by_sequence["label"], atol=1e-6)
+    np.testing.assert_array_equal(examples.by_sequence["weight"], expected.by_sequence["weight"])
+    assert examples.by_sequence["label"].dtype == expected.by_sequence["label"].dtype
+
+
+def both(record: PairRecord) -> tuple[str, str]:
+    return record.first, record.second
+
+
 def untrained_job(folder: Path, out: Path) -> tuple[InitialModel, TrainingJob, list[PairRecord]]:
     """A job of pairs whose network is a sentence encoder."""
     model = start(PAIR, start=folder)

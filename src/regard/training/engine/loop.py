@@ -405,14 +405,15 @@ class _Loop:
             tensors = {f"{kind}|{name}": tensor for kind, part in state.items() for name, tensor in part.items()}
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
         elif self.world.is_main_process:
-            is_over = self.at.step >= self.job.steps  # then the optimizer, two thirds of a state, is not needed again
+            is_over = self.at.step >= self.job.steps  # then only the weights that are kept are needed again
+            kept = self.best if is_over else None
             save_state(
                 self.job.folder,
                 self.at,
-                weights=weights_of(self.job.network),
+                weights=weights_of(self.job.network) if kept is None else kept,
                 optimizer={} if is_over else named_state(self.job.network, self.optimizer),
                 best=self.best,
-                average=self.average.means,
+                average=self.average.means if kept is None else {},
                 identity=self.job.identity,
                 initial=self.initial if self.job.saves_initial else None,
             )

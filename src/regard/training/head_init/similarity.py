@@ -29,7 +29,8 @@ from regard.data.records import PairRecord
 from regard.model.heads import ClassifierHead
 from regard.model.linear import Linear
 from regard.model.network import Network
-from regard.tasks.pair import Pair
+from regard.tasks.classify import weighted_windows
+from regard.tasks.pair import Pair, pair_sequences
 from regard.text.flat_tokens import Ints
 from regard.training.defaults.recipes import LORA, SimilarityTraining
 from regard.training.engine.loop import Stopped, fit
@@ -41,6 +42,7 @@ from regard.training.plan import plan_job
 MAX_ROWS = 4096  # rows whose texts are used
 NEAR_FRACTION = 2 / 3  # of the added pairs; the others are random
 MAX_NEAR = 16  # the nearest partners of a text that pairs are made of
+BLOCK = 512  # rows whose products are computed at once
 TASK = Pair(kind="number")
 LEARNING = "learning similarity"  # its name in progress events
 KEPT_SETTINGS = ("dropout", "weight_decay", "max_grad_norm", "adam_beta1", "adam_eps", "freeze", "lora")  # of the user
@@ -65,8 +67,7 @@ def train_similarity(
         return  # a frozen encoder
     key = None if _shared.get() is None else _key(job, records, encoder, training, seed)
     if not _take_shared(key, network):
-        pairs = similar_pairs(encoder, records, training.pairs, seed=seed, report=report)
-        examples = TASK.examples(pairs, encoder.preprocessing, labeled=True)
+        examples = similar_pairs(encoder, records, training.pairs, seed=seed, report=report)
         with _temporary_head(network, seed):
             _fit(job, examples, training, seed, report)
         _share(key, network)
@@ -84,8 +85,8 @@ def shared_similarity() -> Iterator[None]:
 
 def similar_pairs(
     encoder: SentenceEncoder, records: Sequence[PairRecord], count: int, *, seed: int, report: Report | None = None
-) -> list[PairRecord]:
-    """Pairs of the texts of the records; the label is the cosine of their vectors."""
+) -> Examples:
+    """Pairs of the texts of the records; the target is the cosine of their vectors. Each text is tokenized once."""
     rng = np.random.default_rng(seed)
     if len(records) > MAX_ROWS:
         records = [records[row] for row in rng.permutation(len(records))[:MAX_ROWS]]
@@ -97,10 +98,16 @@ def similar_pairs(
     vectors = encoder.vectors(texts, report=report)
     first = np.array([number[record.first] for record in records])
     second = np.array([number[record.second] for record in records])
-    return [
-        PairRecord(texts[one], texts[other], label=float(vectors[one] @ vectors[other]))
-        for one, other in make_pairs(vectors, first, second, count, rng)
-    ]
+    one, other = make_pairs(vectors, first, second, count, rng).T
+    tokens = encoder.preprocessing.tokenizer.flat_batch(texts)
+    sequences = pair_sequences(tokens.take(one), tokens.take(other), encoder.preprocessing)
+    return weighted_windows(sequences, cosines(vectors, one, other))
+
+
+def cosines(vectors: Vectors, one: Ints, other: Ints) -> Vectors:
+    """(P,) the products of vectors of length 1, by their numbers."""
+    blocks = (slice(start, start + BLOCK) for start in range(0, len(one), BLOCK))
+    return np.concatenate([np.einsum("pd,pd->p", vectors[one[block]], vectors[other[block]]) for block in blocks])
 
 
 def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.random.Generator) -> Ints:
@@ -108,9 +115,9 @@ def make_pairs(vectors: Vectors, first: Ints, second: Ints, count: int, rng: np.
     rows = len(first)
     near = min(MAX_NEAR, rows)
     nearest = np.empty((rows, near), np.int64)
-    for start in range(0, rows, 512):
-        like = vectors[first[start : start + 512]] @ vectors[second].T
-        nearest[start : start + 512] = second[np.argpartition(-like, near - 1, axis=1)[:, :near]]
+    for start in range(0, rows, BLOCK):
+        like = vectors[first[start : start + BLOCK]] @ vectors[second].T
+        nearest[start : start + BLOCK] = second[np.argpartition(-like, near - 1, axis=1)[:, :near]]
     own = np.stack((first, second), axis=1)
     more = max(count - rows, 0)
     row = np.concatenate([rng.permutation(rows) for _ in range(-(-more // rows))] or [np.empty(0, np.int64)])[:more]

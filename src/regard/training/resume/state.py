@@ -90,12 +90,12 @@ def save_state(
 ) -> None:
     """Replace the state in the run's folder. Best weights that have not changed are hard-linked, not written again.
 
+    weights: may be the same object as `best`; then they are written once.
     initial: the weights that a repeated training begins from; they never change, and are linked too.
     """
     target = folder / STATE
     try:
         with _new_state(folder) as new_folder:
-            _save(new_folder / WEIGHTS, weights)
             _save(new_folder / OPTIMIZER, optimizer)
             if average:
                 _save(new_folder / AVERAGE, average)
@@ -105,6 +105,10 @@ def save_state(
                     digests |= _linked(target, new_folder, name, best_step)
                     if name not in digests:
                         _save(new_folder / name, unchanging)
+            if best is weights:
+                digests |= _linked_weights(new_folder, digests)
+            if WEIGHTS not in digests:
+                _save(new_folder / WEIGHTS, weights)
             _write(new_folder, position, identity, digests)
     except FolderError as error:
         raise _unsaved(error, target, position) from error
@@ -164,6 +168,16 @@ def _linked(old: Path, new_folder: Path, name: str, best_step: int | None) -> Di
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {name: digest}
+
+
+def _linked_weights(new_folder: Path, known: Digests) -> Digests:
+    """Hard-link the best weights as the weights; returns the digest of both. Empty where files cannot be linked."""
+    try:
+        os.link(new_folder / BEST, new_folder / WEIGHTS)
+    except OSError:
+        return {}
+    digest = known.get(BEST) or file_digests(new_folder, [BEST])[BEST]
+    return {BEST: digest, WEIGHTS: digest}
 
 
 def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
