@@ -11,7 +11,7 @@ from tyro.conf import Positional, Suppress, arg
 
 from regard import cli
 from regard.cli.help_groups import GROUPS, exit_with_help
-from regard.cli.unknown_flags import _names
+from regard.cli.unknown_flags import _kinds
 from regard.training.pretrain import LABEL_SETTINGS
 from regard.training.settings import Lora
 
@@ -53,7 +53,7 @@ def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureF
     assert list(flags) == ["positional arguments", "options", *(f"{title} options" for title in own)]
     shown = [flag for one in flags.values() for flag in one]
     assert len(shown) == len(set(shown))
-    known = {flag.replace("_", "-") for flag in _names(cli.COMMANDS[name].arguments)}
+    known = {flag.replace("_", "-") for flag in _kinds(cli.COMMANDS[name].arguments)}
     hidden = set() if name == "train" else {setting.replace("_", "-") for setting in LABEL_SETTINGS}
     assert set(shown) == known - hidden
     assert flags["options"] == (["config"] if name == "train" else [])

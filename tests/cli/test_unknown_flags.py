@@ -69,3 +69,33 @@ def test_commands_with_a_parser_of_their_own_take_flags_of_the_trainer(flag: str
     check_flags(cli.COMMANDS["train"], ["a.csv", flag, "1"])
     with pytest.raises(UsageError, match=f"^{flag} is not a flag of regard info"):
         check_flags(cli.COMMANDS["info"], ["minilm", flag, "1"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--freeze", "embeddings", "a.csv", "--out", "run"],
+        ["--out=run", "--json", "--freeze=embeddings", "a.csv"],
+        ["--freeze", "a.csv"],
+    ],
+)
+def test_a_flag_that_takes_the_data_too_is_named(words: list[str]) -> None:
+    message = r"^DATA is missing: --freeze takes all words after it \(.*a\.csv\)\. Write DATA before the flags\."
+    with pytest.raises(UsageError, match=message):
+        check_flags(cli.COMMANDS["train"], words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a.csv", "--freeze", "embeddings", "0"],
+        ["--freeze", "embeddings", "--", "a.csv"],
+        ["--freeze", "embeddings", "--out", "run", "a.csv"],
+        ["--freeze", "embeddings", "--json", "a.csv"],
+        ["--freeze", "embeddings", "--lr=1", "a.csv"],
+        ["--freeze", "embeddings", "--train_file", "a.csv"],
+        ["--lr", "1"],
+    ],
+)
+def test_a_flag_may_take_several_values(words: list[str]) -> None:
+    check_flags(cli.COMMANDS["train"], words)

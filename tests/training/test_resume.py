@@ -311,10 +311,12 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
 def test_another_training_is_not_resumed(
     small: Train, rows: Path, small_settings: dict[str, Any], tmp_path: Path
 ) -> None:
+    events: list[TrainingEvent] = []
     with pytest.raises(Stopped):
         small(tmp_path / "run", **LONG, progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(lr: 0.001 then, 0.002 now\).*--overwrite"):
-        small(tmp_path / "run", **{**LONG, "lr": 2e-3}, resume=True)
+        small(tmp_path / "run", **{**LONG, "lr": 2e-3}, resume=True, progress=events.append)
+    assert "begin" not in {event.kind for event in events}  # which says where it goes on
     fewer = tmp_path / "fewer.csv"
     fewer.write_text("\n".join(rows.read_text().splitlines()[:-2]))
     with pytest.raises(InputError, match=r"cannot be resumed \(the data differs\)"):

@@ -1,11 +1,14 @@
-"""Report a flag that a command does not have. The parser would report missing arguments first."""
+"""Report a flag that a command does not have, or one that takes the arguments after it.
+
+The parser would report missing arguments first, or only those.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from tyro.conf import Positional
@@ -22,14 +25,18 @@ POSITIONAL = get_args(Positional[str])[1]  # the marker that the type adds
 
 
 def check_flags(command: Command, words: Sequence[str]) -> None:
-    """Raise UsageError for the first unknown flag, or for columns in several words. Words after `--` are arguments."""
+    """Raise UsageError for the first unknown flag, columns in several words, or a flag that takes all arguments.
+
+    Words after `--` are arguments.
+    """
     if not is_dataclass(command.arguments) or "-h" in words or "--help" in words:
         return
-    known = {_flag(name) for name in (*_names(command.arguments), "help")}
+    known = {_flag(name) for name in (*_kinds(command.arguments), "help")}
     trainer_flags: set[str] = set()
     if command.parse is not None:
         trainer_flags = {_flag(name) for name in (*OWN, *OLD_NAMES, *NOT_NEEDED)}
-    words = list(itertools.takewhile(lambda word: word != "--", words))
+    before = list(itertools.takewhile(lambda word: word != "--", words))
+    has_dashes, words = len(before) < len(words), before
     _check_columns(command, words)
     for word in words:
         match = FLAG.match(word)
@@ -41,6 +48,8 @@ def check_flags(command: Command, words: Sequence[str]) -> None:
             raise UsageError(
                 f"{match[0]} is not a flag of regard {command.name}.{suggest(flag, sorted(known))} {advice}"
             )
+    if not has_dashes:
+        _check_order(command, words)
 
 
 def _check_columns(command: Command, words: Sequence[str]) -> None:
@@ -56,9 +65,41 @@ def _check_columns(command: Command, words: Sequence[str]) -> None:
         )
 
 
-def _names(arguments: Any, prefix: str = "") -> set[str]:
-    """The names of all flags, without dashes before them."""
-    names: set[str] = set()
+def _check_order(command: Command, words: Sequence[str]) -> None:
+    """A flag that takes several values takes all words up to the next flag, arguments of the command too."""
+    required = _required(command.arguments)
+    starts = [number for number, word in enumerate(words) if FLAG.match(word)]
+    if required is None or not starts or starts[0] > 0:
+        return
+    kinds = {_flag(name): kind for name, kind in _kinds(command.arguments).items()}
+    taking = ""
+    for start, end in itertools.pairwise([*starts, len(words)]):
+        flag, equals, _ = words[start].partition("=")
+        kind, values = kinds.get(_flag(flag)), words[start + 1 : end]
+        several = "tuple" in str(kind)
+        expected = 0 if equals or kind is bool else 1
+        if kind is None or (not several and len(values) > expected):
+            return  # a flag of the Trainer, or an argument of the command
+        if several and values:
+            taking = f"{flag} takes all words after it ({', '.join(values)})"
+    if taking:
+        raise UsageError(
+            f"{required.upper()} is missing: {taking}. Write {required.upper()} before the flags. "
+            f"See regard {command.name} --help."
+        )
+
+
+def _required(arguments: Any) -> str | None:
+    """The name of the first argument without a flag, if it must be given."""
+    kinds = get_type_hints(arguments, include_extras=True)
+    positional = (field for field in fields(arguments) if POSITIONAL in get_args(kinds[field.name]))
+    first = next(positional, None)
+    return None if first is None or first.default is not MISSING else first.name
+
+
+def _kinds(arguments: Any, prefix: str = "") -> dict[str, Any]:
+    """The types of all flags by name, without dashes before it."""
+    kinds: dict[str, Any] = {}
     for field, annotation in get_type_hints(arguments, include_extras=True).items():
         annotated = get_origin(annotation) is Annotated
         kind, *metadata = get_args(annotation) if annotated else (annotation,)
@@ -66,12 +107,12 @@ def _names(arguments: Any, prefix: str = "") -> set[str]:
             continue
         name = next((one.name for one in reversed(metadata) if getattr(one, "name", None) is not None), field)
         if is_dataclass(kind):
-            names |= _names(kind, f"{prefix}{name}." if name else prefix)
+            kinds |= _kinds(kind, f"{prefix}{name}." if name else prefix)
         else:
-            names.add(f"{prefix}{name}")
+            kinds[f"{prefix}{name}"] = kind
         for one in metadata:
-            names |= set(getattr(one, "aliases", None) or ())
-    return names
+            kinds |= dict.fromkeys(getattr(one, "aliases", None) or (), kind)
+    return kinds
 
 
 def _flag(name: str) -> str:

@@ -38,7 +38,13 @@ from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
-from regard.training.resume.state import has_initial_weights, has_state, remove_partial_state, saved_step
+from regard.training.resume.state import (
+    check_saved_identity,
+    has_initial_weights,
+    has_state,
+    remove_partial_state,
+    saved_step,
+)
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
@@ -60,6 +66,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if inputs.validation is not None:
             inputs.validation.check(job)
         resumed = context.resume and has_state(context.folder)
+        if resumed:
+            check_saved_identity(context.folder, job.identity)
         if job.repeats > 1:  # every training begins from the initial weights
             resumed = resumed and has_initial_weights(context.folder)
         _report_begin(context, inputs, job, resumed=resumed)

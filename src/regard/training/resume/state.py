@@ -317,6 +317,16 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
         )
 
 
+def check_saved_identity(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Raise InputError if the saved state is of another training. A state that cannot be read is reported later."""
+    try:
+        stored = json.loads((folder / STATE / POSITION).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if isinstance(stored, dict) and has_valid_digest(stored) and isinstance(stored.get("identity"), dict):
+        check_same(folder, stored["identity"], identity)
+
+
 def saved_settings(settings: Settings, folder: Path) -> dict[str, Any]:
     """The settings that the run in the folder began with, of those that are not given; empty if there is no run.
 
