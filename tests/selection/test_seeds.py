@@ -62,6 +62,7 @@ def test_the_mean_of_seeds_is_one_model(rows: Rows, tmp_path: Path, monkeypatch:
     assert [message.split(",")[1].strip() for message in messages[2:]] == ["training 1 of 2", "training 2 of 2"]
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["seeds"]["used"] == [0, 1]
+    assert run["seeds"]["ended"] == result.ended == "at most 2 seeds are trained"
     assert run["refit"]["rows"] == 60
     states = {name: regard.load(tmp_path / name).network.state_dict() for name in _folders(tmp_path)}
     mean, *others = states.values()
@@ -97,6 +98,7 @@ def test_little_time_is_one_short_training(rows: Rows, tmp_path: Path, monkeypat
     monkeypatch.setattr("regard.comparison.trainings.time_budget.BudgetGuard", Slow)
     result = train_seeds(rows, time=0.1, out=tmp_path / "run", log_every=1, **FAST)
     assert len(result.seeds) == 1
+    assert result.ended == "there was no time for another seed"
     assert regard.load(tmp_path / "run").predict(["the film was superb"])
 
 

@@ -132,6 +132,7 @@ def _print_seeds(result: SeedsResult, *, json: bool) -> None:
     print_table(
         [
             ("scores", scored),
+            ("time", f"{result.seconds:.0f} s; {result.ended}"),
             ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')}"),
         ]
     )

@@ -61,6 +61,7 @@ class SeedsResult:
     dev_rows: int
     folder: str
     seconds: float = 0.0
+    ended: str = ""  # why no further seed was trained
 
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
@@ -115,9 +116,10 @@ def train_seeds(
     runs.open(overwrite=overwrite)
     with shared_similarity():
         done = runs.train(seeds, progress)
+        ended = runs.ended(done, seeds)
         result = runs.write(folder, done, progress, overwrite=replaced)
-    result = replace(result, seconds=round(clock.monotonic() - started, 3))
-    names = ("metric", "seeds", "used", "seconds")
+    result = replace(result, seconds=round(clock.monotonic() - started, 3), ended=ended)
+    names = ("metric", "seeds", "used", "seconds", "ended")
     add_to_run(folder, "seeds", {name: value for name, value in result.json().items() if name in names})
     shutil.rmtree(work)
     return result
@@ -181,6 +183,12 @@ class _SeedRuns:
                 break
             planned, _ = self._plan(done, most)
         return done
+
+    def ended(self, done: Sequence[SeedRun], most: int) -> str:
+        """Why no further seed is trained, in words."""
+        if not read_json(self.work / "seed-0", RUN)["done"]["steps"]:
+            return "there were no training steps, so that every seed gives the same weights"
+        return f"at most {most} seeds are trained" if len(done) == most else "there was no time for another seed"
 
     def write(
         self, folder: Path, done: Sequence[SeedRun], progress: OnProgress | None, *, overwrite: bool
