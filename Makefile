@@ -12,6 +12,7 @@ help: ## list the targets
 
 setup: $(VENV)/.ready ## make .venv with all extras and the development tools
 test: lint browser ## lint, then run every test
+	$(BIN)/python -m compileall -q src  # many tests start Python, also where it writes no bytecode itself
 	$(BIN)/python -m pytest -m "not alone" -n auto --maxprocesses 8 --dist worksteal
 	$(BIN)/python -m pytest -m alone
 

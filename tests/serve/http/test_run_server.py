@@ -97,6 +97,9 @@ def test_a_server_answers_reloads_and_drains(server: tuple[Any, str], trained: P
     assert process.wait(20) == 0
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert sum(line.get("route") == "/predict" for line in lines) == 5
+    (draining,) = [line for line in lines if line["message"] == "draining"]
+    assert draining["signal"] == "SIGTERM"
+    assert lines[-1]["message"] == "stopped"
     assert "lovely" not in (tmp_path / "log").read_text()
 
 

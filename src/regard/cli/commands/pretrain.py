@@ -102,6 +102,7 @@ class SettingsInHelp(Settings):
     prefix: Annotated[str | None, Suppress] = None
     beams: Annotated[int, Suppress] = 1
     context: Annotated[int | None, Suppress] = None
+    overlap: Annotated[float, Suppress] = 0.25
 
 
 @dataclass(frozen=True)

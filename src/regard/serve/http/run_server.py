@@ -30,6 +30,9 @@ class DrainingServer(uvicorn.Server):
     table: ModelTable
 
     def handle_exit(self, sig: int, frame: Any) -> None:
+        if not self.should_exit:  # in a thread: the signal may have come while a line was written
+            fields = {"signal": signal.Signals(sig).name, "seconds": self.table.limits.drain_seconds}
+            threading.Thread(target=LOG.info, args=("draining",), kwargs={"extra": {"fields": fields}}).start()
         self.table.draining = True
         self.force_exit = self.should_exit and sig == signal.SIGINT  # Ctrl-C twice
         self.should_exit = True  # uvicorn's own method would raise the signal again at the end
@@ -61,6 +64,7 @@ def run_server(
     table.when_loaded(lambda: _loaded(table, server))
     server.run(sockets=[listener])
     table.close(seconds=limits.drain_seconds)
+    LOG.info("stopped")
     if table.error is not None:
         raise table.error
 
