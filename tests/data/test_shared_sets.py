@@ -20,7 +20,7 @@ SHARED = Path(os.environ.get("REGARD_SHARED_DATA", Path(__file__).parents[2].par
 # set, how it is told, task, rows
 SETS: list[tuple[str, dict[str, Any], str, int]] = [
     ("imdb", {}, "classify", 25_000),
-    ("imdb/unlabeled.txt.gz", {}, "text", 50_000),
+    ("imdb/unlabelled.txt.gz", {}, "text", 50_000),
     ("sst2", {}, "classify", 67_349),
     ("glue/MRPC", {}, "pair", 3_668),
     ("glue/MRPC", {"columns": {"first": "#1 String", "second": "#2 String", "label": "Quality"}}, "pair", 3_668),

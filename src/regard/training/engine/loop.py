@@ -406,14 +406,14 @@ class _Loop:
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
         elif self.world.is_main_process:
             is_over = self.at.step >= self.job.steps  # then only the weights that are kept are needed again
-            kept = self.best if is_over else None
+            final = self.best if is_over else None
             save_state(
                 self.job.folder,
                 self.at,
-                weights=weights_of(self.job.network) if kept is None else kept,
+                weights=weights_of(self.job.network) if final is None else final,
                 optimizer={} if is_over else named_state(self.job.network, self.optimizer),
                 best=self.best,
-                average=self.average.means if kept is None else {},
+                average=self.average.means if final is None else {},
                 identity=self.job.identity,
                 initial=self.initial if self.job.saves_initial else None,
             )
