@@ -15,7 +15,7 @@ from tests.fuzz.mutate import damaged, damaged_json, special_file
 
 from regard.checkpoint.manifest import METRICS
 from regard.digests import DIGEST, with_digest
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import Recorder, read_metrics
 from regard.training.resume.lock import claim

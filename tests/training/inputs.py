@@ -12,7 +12,7 @@ from regard.data.records import ClassifyRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.recipe import Recipe
 from regard.training.defaults.recipes import DataSize
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.initial_model import initial_model
 from regard.training.load_data import LabeledData
 from regard.training.output.metrics_log import OnTrainingEvent

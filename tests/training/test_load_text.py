@@ -13,7 +13,7 @@ from regard.data.corpus.token_store import Corpus
 from regard.errors import InputError
 from regard.text.learn import train_tokenizer, train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.load_text import TextData, TextFiles, check_objective, load_text, text_tokenizer
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext

@@ -19,7 +19,7 @@ from regard.errors import InputError
 from regard.tasks.classify import Classify
 from regard.tasks.embed import Embed
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.engine.stepper import BatchShape
 from regard.training.job import TrainingJob
 from regard.training.plan import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext
 

@@ -17,7 +17,7 @@ from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.task import Task
 from regard.training.engine.compilation import CompileCost, CompileMode
 from regard.training.engine.distillation import Distillation
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.engine.memory import MemoryPlan
 from regard.training.engine.stepper import BatchShape
 from regard.training.output.metrics_log import OnTrainingEvent

@@ -23,8 +23,8 @@ from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults.recipes import resolve_settings, without_steps
-from regard.training.engine.distributed import leave_process_group
-from regard.training.engine.fsdp import unshard
+from regard.training.engine.distributed.fsdp import unshard
+from regard.training.engine.distributed.world import leave_process_group
 from regard.training.engine.loop import Stopped, fit
 from regard.training.engine.lora import merge_lora
 from regard.training.engine.schedule import DECAYING

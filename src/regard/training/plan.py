@@ -16,7 +16,7 @@ from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.text.flat_tokens import Ints
 from regard.training.engine.compilation import CompileCost, CompileMode, surely_pays
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.engine.lora import add_lora
 from regard.training.engine.memory import MemoryPlan, check_disk, plan_memory, tokens_at_once
 from regard.training.engine.optimizer import freeze

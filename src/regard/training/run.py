@@ -16,7 +16,7 @@ from regard.tasks.recipe import Recipe
 from regard.tasks.task import Answer, RowOutputs, Task
 from regard.training.defaults.recipes import DataSize
 from regard.training.engine.distillation import Distillation
-from regard.training.engine.distributed import World, join_process_group
+from regard.training.engine.distributed.world import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent

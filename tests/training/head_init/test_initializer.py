@@ -13,7 +13,7 @@ from tests.training.starting import CLASSIFY, start
 from regard.baselines import BASELINES
 from regard.checkpoint.reading import preprocessing_of
 from regard.data.records import ClassifyRecord
-from regard.training.engine.distributed import World
+from regard.training.engine.distributed.world import World
 from regard.training.head_init.initializer import progress_reporter, weight_initializer
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext

@@ -130,7 +130,7 @@ def run(command: PretrainCommand) -> None:
         raise UsageError(f"{both}; give one of them: a model to start from, or a preset to train from scratch.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model given by --start has its own.")
-    from regard.training.engine.distributed import is_main_process
+    from regard.training.engine.distributed.world import is_main_process
     from regard.training.pretrain import pretrain
 
     with TrainingProgress() as progress:

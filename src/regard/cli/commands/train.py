@@ -156,7 +156,7 @@ def run(command: TrainCommand) -> None:
         run_selection(command, _common_arguments(command))
         return
     check_data_exists(command.data, command.dev)
-    from regard.training.engine.distributed import is_main_process
+    from regard.training.engine.distributed.world import is_main_process
     from regard.training.train import train
 
     with TrainingProgress() as progress:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import FolderError
-from regard.training.engine.fsdp import local
+from regard.training.engine.distributed.fsdp import local
 
 
 class WeightAverage:

@@ -25,7 +25,7 @@ from regard.tasks.inference import RowSource, ScoreResult
 from regard.text.flat_tokens import Ints
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.compilation import CompileSwitch
-from regard.training.engine.fsdp import is_shard, shard
+from regard.training.engine.distributed.fsdp import is_shard, shard
 from regard.training.engine.memory import free_memory
 from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_lr
 from regard.training.engine.packed_inputs import PackedInputs

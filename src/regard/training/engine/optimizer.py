@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, setting
 from regard.model.network import Network
-from regard.training.engine.fsdp import is_shard
+from regard.training.engine.distributed.fsdp import is_shard
 from regard.training.settings import Settings
 
 LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")

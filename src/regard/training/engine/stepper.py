@@ -17,7 +17,7 @@ from regard.model.kernels.half_weights import HalfWeights
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.engine.distillation import Distillation, LayerMatcher, distillation_loss
-from regard.training.engine.fsdp import is_shard, local
+from regard.training.engine.distributed.fsdp import is_shard, local
 from regard.training.engine.guard import LossGuard
 from regard.training.engine.optimizer import allocate_state
 from regard.training.engine.packed_inputs import PackedInputs

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
 from regard.errors import DataError, FolderError, InputError, MissingExtra, bullet_list, setting
 from regard.locks import folder_lock
-from regard.training.engine.distributed import is_main_process
+from regard.training.engine.distributed.world import is_main_process
 from regard.training.resume.state import STATE, state_files
 
 P = ParamSpec("P")

@@ -23,8 +23,8 @@ from regard.checkpoint.manifest import RUN, files_of
 from regard.digests import Digests, describe_damage, file_digests, has_valid_digest, with_digest
 from regard.errors import FolderError, InputError, shorten
 from regard.foreign import file_errors, open_regular_file, path_inside
-from regard.training.engine.distributed import World
-from regard.training.engine.fsdp import load_shards, save_shards
+from regard.training.engine.distributed.fsdp import load_shards, save_shards
+from regard.training.engine.distributed.world import World
 from regard.training.resume.position import TrainingPosition
 from regard.training.settings import Settings
 

@@ -14,14 +14,14 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
-from regard.training.engine.distributed import World, is_main_process, join_process_group, leave_process_group
+from regard.training.engine.distributed.world import World, is_main_process, join_process_group, leave_process_group
 
 CPU = torch.device("cpu")
 RANK = """
 import json
 from pathlib import Path
 import torch
-from regard.training.engine.distributed import is_main_process, join_process_group, leave_process_group
+from regard.training.engine.distributed.world import is_main_process, join_process_group, leave_process_group
 
 cpu = torch.device("cpu")
 world, device = join_process_group(cpu)

@@ -1,0 +1,1 @@
+"""Training on several devices: the ranks, and weights that are split over them."""
