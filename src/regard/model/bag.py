@@ -55,7 +55,8 @@ class BagEncoder(nn.Module):
         return self._mean_pair(batch)
 
     def _mean(self, ids_N: Tensor, starts_B: Tensor) -> Tensor:
-        return F.embedding_bag(ids_N, self.tokens.weight, starts_B.long(), mode="mean")
+        table = self.tokens
+        return F.embedding_bag(ids_N, table.weight, starts_B.long(), mode="mean", sparse=table.sparse)
 
     def _mean_pair(self, batch: Ragged) -> Tensor:
         """Both means, their difference and their product (Conneau et al. 2017, https://arxiv.org/abs/1705.02364)."""

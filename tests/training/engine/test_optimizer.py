@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -13,7 +11,6 @@ from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.training.defaults.recipes import fill_from_recipe
 from regard.training.engine.optimizer import (
-    allocate_state,
     build_optimizer,
     freeze,
     named_state,
@@ -120,44 +117,3 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
     restore_state(network, new_optimizer := build_optimizer(network, fill_from_recipe(Settings()), lr=0.1), saved_state)
     stepped(new_optimizer)
     assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())
-
-
-def test_memory_that_runs_out_in_the_first_step_leaves_no_half_made_state(
-    network: Transformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1.0)
-    for parameter in network.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    zeros_like = torch.zeros_like
-    count = 0
-
-    def runs_out(*arguments: Any, **options: Any) -> torch.Tensor:
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise torch.OutOfMemoryError("no memory")
-        return zeros_like(*arguments, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(torch, "zeros_like", runs_out)
-        with pytest.raises(torch.OutOfMemoryError):
-            allocate_state(optimizer)
-    assert not optimizer.state
-    before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    allocate_state(optimizer)
-    optimizer.step()
-    assert all((parameter != before[name]).any() for name, parameter in network.named_parameters())
-
-
-def test_the_state_made_ahead_is_what_adamw_makes_itself(network: Transformer) -> None:
-    ahead, itself = (build_optimizer(network, fill_from_recipe(Settings()), lr=0.0) for _ in range(2))
-    for parameter in network.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    allocate_state(ahead)
-    itself.step()
-    for parameter in network.parameters():
-        assert ahead.state[parameter].keys() == itself.state[parameter].keys()
-        for name, mine in ahead.state[parameter].items():
-            theirs = itself.state[parameter][name]
-            assert (mine.shape, mine.dtype, mine.device) == (theirs.shape, theirs.dtype, theirs.device)
-            assert mine.stride() == theirs.stride()

@@ -23,6 +23,7 @@ from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, pluralize
 from regard.tasks.inference import RowSource, ScoreResult
 from regard.text.flat_tokens import Ints
+from regard.training.engine.adamw import row_gradients
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.compilation import CompileSwitch
 from regard.training.engine.distributed.fsdp import is_shard, shard
@@ -144,7 +145,8 @@ class _Loop:
             self._report("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
         if self.at.step == 0 and self.job.score_initial and self.job.score is not None:
             self._score()
-        with self._signals():
+        alone = self.world.ranks == 1 and self.job.compile == "no"
+        with self._signals(), row_gradients(self.job.network) if alone else contextlib.nullcontext():
             while not self._over():
                 try:
                     self._epoch(began)

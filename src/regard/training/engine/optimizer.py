@@ -1,4 +1,4 @@
-"""AdamW (https://arxiv.org/abs/1711.05101) without weight decay on norms and biases, layer-wise rates, frozen parts."""
+"""The optimizer of a network: weight decay but of norms and biases, layer-wise rates, frozen parts; its state."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, setting
 from regard.model.network import Network
+from regard.training.engine.adamw import AdamW
 from regard.training.engine.distributed.fsdp import is_shard
 from regard.training.settings import Settings
 
@@ -88,15 +89,8 @@ def parameter_groups(network: Network, settings: Settings) -> list[dict[str, Any
     ]
 
 
-class AdamW(torch.optim.AdamW):
-    """torch's AdamW without the decorators that import torch's compiler at the first call, which takes seconds."""
-
-    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
-    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
-
-
 class LBFGS(torch.optim.LBFGS):
-    """torch's L-BFGS, likewise."""
+    """torch's L-BFGS without the decorators that import torch's compiler at the first call, which takes seconds."""
 
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
@@ -127,25 +121,6 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
             group["lr"].fill_(lr * group["lr_scale"])
         else:
             group["lr"] = lr * group["lr_scale"]
-
-
-def allocate_state(optimizer: torch.optim.Optimizer) -> None:
-    """Allocate the moments of every parameter that has a gradient, all of them or none.
-
-    AdamW itself allocates them one by one inside its first step: if memory runs out there, part of the step is applied
-    and one parameter keeps half of its state.
-    """
-    state = {
-        parameter: {
-            "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
-            "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
-            "exp_avg_sq": torch.zeros_like(parameter, memory_format=torch.preserve_format),
-        }
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-        if parameter.grad is not None and parameter not in optimizer.state
-    }
-    optimizer.state.update(state)
 
 
 def named_state(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -16,10 +16,10 @@ from regard.model.kernels.cuda_graphs import CudaGraph
 from regard.model.kernels.half_weights import HalfWeights
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
+from regard.training.engine.adamw import allocate_state, gradients
 from regard.training.engine.distillation import Distillation, LayerMatcher, distillation_loss
 from regard.training.engine.distributed.fsdp import is_shard, local
 from regard.training.engine.guard import LossGuard
-from regard.training.engine.optimizer import allocate_state
 from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.rdrop import rdrop_loss
 
@@ -162,7 +162,7 @@ class Stepper:
     def _update_now(self) -> None:
         if self.gather is not None:
             self.gather(self.sums)
-        grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        grads = gradients(self.parameters)
         allocate_state(self.optimizer)
         if self.sharded:
             self._update_shards(grads)

@@ -22,8 +22,8 @@ from regard.tasks.classify import Classify
 from regard.tasks.inference import network_runner
 from regard.text.flat_tokens import Ints
 from regard.training.defaults.recipes import ContrastiveTraining
+from regard.training.engine.adamw import AdamW, gradients, row_gradients
 from regard.training.engine.loop import seed_step
-from regard.training.engine.optimizer import AdamW
 from regard.training.engine.schedule import lr_factor
 
 LEARNING = "contrastive training"  # its name in progress events
@@ -64,7 +64,8 @@ def train_contrastive(
             if report is not None:
                 report(LEARNING, before + steps, training.repeats * training.steps)
 
-        _train_once(network, task, examples, training, parameters, seed + repeat, dtype, done)
+        with row_gradients(network):
+            _train_once(network, task, examples, training, parameters, seed + repeat, dtype, done)
         torch._foreach_add_(mean, [parameter.detach() for parameter in parameters], alpha=1 / training.repeats)
     torch._foreach_copy_([parameter.detach() for parameter in parameters], mean)
     network.train(was_training)
@@ -91,7 +92,9 @@ def _train_once(
         pooled = run(inputs).pooled
         assert pooled is not None
         pair_loss(pooled.float(), inputs["label"]).backward()
-        torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM, foreach=True)
+        grads = gradients(parameters)
+        norm = torch.nn.utils.get_total_norm(grads, foreach=True)
+        torch._foreach_mul_(grads, (MAX_GRAD_NORM / (norm + 1e-6)).clamp(max=1.0))
         for group in optimizer.param_groups:
             group["lr"] = training.lr * lr_factor("linear", step, training.steps, WARMUP)
         optimizer.step()
