@@ -26,7 +26,7 @@ def test_an_answer_is_the_same_alone_and_in_company(trained: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(not can_pack(), reason="torch has no oneDNN with Arm's kernels here")
+@pytest.mark.skipif(not can_pack(), reason="torch has no oneDNN here, or not with Arm's kernels")
 @pytest.mark.parametrize("kind", ["BertForSequenceClassification", "BertForTokenClassification"])
 def test_an_answer_has_the_same_bits_alone_and_in_company(foreign: Foreign, kind: str) -> None:
     folder, _ = foreign(kind)

@@ -15,8 +15,10 @@ from torch import Tensor, nn
 
 from regard.model.kernels.gpu_linear import LinearFunction, is_half_training
 
+ARM = platform.machine().lower() in ("aarch64", "arm64")
+X86 = platform.machine().lower() in ("x86_64", "amd64")
 FEW = range(8, 65)  # rows: one token per sequence of a batch, or one short text
-SEVERAL = 2  # rows from which a packed weight is faster
+SEVERAL = 2 if ARM else 4  # rows from which a packed weight is faster
 MOST = 1 << 30  # bytes of weights that are packed at most, to limit memory
 
 
@@ -43,9 +45,7 @@ class Linear(nn.Linear):
                 return trained_NO
             return super().forward(x_NI)
         if self.keeps_packed and x_NI.shape[0] >= self.min_packed_rows and self.can_watch_weight():
-            multiply = torch.ops.mkldnn._linear_pointwise
-            out_NO: Tensor = multiply(x_NI.contiguous(), self.packed_weight(), self.bias, "none", [], "")
-            return out_NO
+            return self.packed_product(x_NI)
         if x_NI.shape[0] not in FEW:
             return super().forward(x_NI)
         if self.bias is None:
@@ -67,6 +67,17 @@ class Linear(nn.Linear):
         """Whether changes of the weight can be detected: it is a parameter without a gradient."""
         weight: Tensor = self.weight
         return isinstance(weight, nn.Parameter) and weight.grad is None and not weight.is_inference()
+
+    def packed_product(self, x_NI: Tensor) -> Tensor:
+        """The product with the packed weight. A row has the same bits for any number of rows.
+
+        On x86, oneDNN adds up a single row of many numbers in another order: such a row is computed twice.
+        """
+        is_doubled = X86 and x_NI.shape[0] == 1
+        rows_NI = x_NI.expand(2, -1) if is_doubled else x_NI
+        multiply = torch.ops.mkldnn._linear_pointwise
+        out_NO: Tensor = multiply(rows_NI.contiguous(), self.packed_weight(), self.bias, "none", [], "")
+        return out_NO[:1] if is_doubled else out_NO
 
     def packed_weight(self) -> Tensor:
         """The weight in oneDNN's layout."""
@@ -95,22 +106,19 @@ class Linear(nn.Linear):
 
 @functools.cache
 def can_pack() -> bool:
-    """Whether torch has oneDNN with the Arm Compute Library here; other machines were not measured."""
+    """Whether torch has oneDNN here, on ARM with the Arm Compute Library; other processors were not measured."""
     operations = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_acl_supported")
-    return (
-        platform.machine() in ("aarch64", "arm64")
-        and torch.backends.mkldnn.is_available()
-        and all(hasattr(torch.ops.mkldnn, name) for name in operations)
-        and bool(torch.ops.mkldnn._is_mkldnn_acl_supported())
-    )
+    if not torch.backends.mkldnn.is_available() or not all(hasattr(torch.ops.mkldnn, name) for name in operations):
+        return False
+    return X86 or (ARM and bool(torch.ops.mkldnn._is_mkldnn_acl_supported()))
 
 
 def pack_weights(network: nn.Module) -> None:
     """Let a network for inference keep packed copies of its weights, if they are small enough.
 
     oneDNN gives a row the same bits for any number of rows. So it multiplies single rows too, although that takes some
-    50 microseconds longer than torch: a text has few such products, those of its pooled state. Only a network that
-    generates leaves single rows to torch, since every product of a decoding step for one text has one row.
+    50 to 100 microseconds longer than torch: a text has few such products, those of its pooled state. Only a network
+    that generates leaves few rows to torch, since every product of a decoding step has one row per text or beam.
     """
     layers = [module for module in network.modules() if isinstance(module, Linear)]
     generates = "language" in getattr(network, "heads", ())
