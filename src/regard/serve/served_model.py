@@ -151,9 +151,9 @@ def warm_up(served: ServedModel) -> None:
 def is_batch_invariant(model: Model) -> bool:
     """Whether a text has the same answer, bit for bit, whatever runs in the same batch.
 
-    Only oneDNN's products on ARM in fp32 are known to be so. Classes of ModernBERT, the one family with local attention
-    here, were seen to differ in the last bit, also between calls of `Model.predict`; the cause is not known. Networks
-    that generate run text by text.
+    Only the products of packed weights (`regard.model.linear`) are known to be so. Classes of ModernBERT, the one
+    family with local attention here, were seen to differ in the last bit, also between calls of `Model.predict`; the
+    cause is not known. Networks that generate run text by text.
     """
     if model.config.kind != "encoder":
         return True
