@@ -25,6 +25,7 @@ from typing import Any
 
 from sets import SETS
 
+REGARD = "from regard.cli.__main__ import run; run()"  # as the script `regard` does it
 WAYS = ("plain", "grouped", "grouped compiled")
 PACKAGES = (  # that a training imports, here or in the Trainer's script
     *("regard", "torch", "transformers", "tokenizers", "safetensors", "accelerate", "huggingface_hub", "numpy"),
@@ -80,7 +81,7 @@ def regard_row(name: str, data: Path, start: Path, environment: dict[str, str]) 
     data_set = SETS[name]
     columns = [f"{key}={value}" for key, value in data_set.read.get("columns", {}).items()]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "regard.cli", "train", str(data / data_set.path), "--start", str(start)]
+        command = [sys.executable, "-c", REGARD, "train", str(data / data_set.path), "--start", str(start)]
         command += ["--out", f"{folder}/model", "--json", *(["--columns", ",".join(columns)] if columns else [])]
         whole, _ = seconds_of(command, environment)
         run = json.loads(Path(folder, "model", "run.json").read_text())
