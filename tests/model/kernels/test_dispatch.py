@@ -7,7 +7,7 @@ from tests.model.kernels.cases import CROSS, MASKS, SELF, H, K, agree, biases, f
 from regard.config import SCORES
 from regard.errors import InputError
 from regard.model.kernels.dense import AttentionCall
-from regard.model.kernels.dispatch import KERNELS, attend, pick_kernel
+from regard.model.kernels.dispatch import KERNELS, _may_use_tiles, attend, pick_kernel, without_tiles
 from regard.model.kernels.layout import Layout, Mask, SlotLayout
 from regard.model.scores import build_score
 
@@ -145,3 +145,16 @@ def test_an_unknown_kernel_names_the_nearest():
     with pytest.raises(InputError, match=r'"groupd" is not known. Did you mean "grouped"'):
         attend(empty, empty, empty, AttentionCall(Layout.for_self_attention(torch.tensor([0]), 0)), kernel="groupd")
     assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "dense", "tiles", "flex", "slots"}
+
+
+def test_the_choice_of_tiles_can_be_compiled() -> None:
+    """A context variable cannot be read in a compiled graph: compiled networks on a GPU failed with fullgraph."""
+
+    @torch.compile(fullgraph=True, backend="eager")
+    def compiled(x):
+        return x + 1 if _may_use_tiles() else x
+
+    assert _may_use_tiles()
+    assert compiled(torch.zeros(())) == 1
+    with without_tiles():
+        assert not _may_use_tiles()
