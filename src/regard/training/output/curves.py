@@ -19,7 +19,8 @@ def import_in_background() -> None:
 
     def load() -> None:
         with contextlib.suppress(ImportError):
-            importlib.import_module("matplotlib.backends.backend_agg")
+            for name in ("matplotlib.figure", "matplotlib.backends.backend_agg"):
+                importlib.import_module(name)
 
     threading.Thread(target=load, name="regard-import", daemon=True).start()
 
