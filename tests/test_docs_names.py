@@ -18,7 +18,7 @@ import regard
 from regard import cli, samples
 from regard.baselines import BASELINES
 from regard.checkpoint.families import FAMILIES, PRESETS
-from regard.cli.trainer_names import OWN
+from regard.cli.flags.trainer_names import OWN
 from regard.data.records import record_type_names
 from regard.predict import Model
 from regard.tasks import TASKS

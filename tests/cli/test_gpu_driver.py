@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from regard.cli import _device_of, gpu_driver
-from regard.cli.commands.predict import PredictCommand
-from regard.cli.commands.train import TrainCommand
-from regard.cli.gpu_driver import gpu_index, start_driver
+from regard.cli import gpu_driver
+from regard.cli.commands import info, predict, serve, train
+from regard.cli.gpu_driver import device_of, gpu_index, start_driver
 
 
 class FakeDriver:
@@ -97,6 +96,12 @@ def test_a_build_of_torch_for_the_cpu_starts_none(monkeypatch: pytest.MonkeyPatc
 
 
 def test_device_of_a_command() -> None:
-    assert _device_of(PredictCommand("model", device="cuda:1")) == "cuda:1"
-    assert _device_of(TrainCommand(["rows.csv"], out="run")) == "auto"  # type: ignore[arg-type]
-    assert _device_of(object()) == "cpu"
+    assert device_of(predict.COMMAND, predict.PredictCommand("model", device="cuda:1")) == "cuda:1"
+    assert device_of(train.COMMAND, train.TrainCommand(["rows.csv"], out="run")) == "auto"  # type: ignore[arg-type]
+    assert device_of(info.COMMAND, object()) == "cpu"
+
+
+def test_no_device_where_other_processes_run_the_network() -> None:
+    """The process of `regard serve` that answers HTTP would hold memory of the GPU that it never uses."""
+    assert device_of(serve.COMMAND, serve.ServeCommand(("model",))) == "cpu"
+    assert device_of(predict.COMMAND, predict.PredictCommand("model", ray=True)) == "cpu"

@@ -35,7 +35,7 @@ def prepare() -> None:
 
 def fuzz(draw: random.Random, folder: Path) -> None:
     from regard.cli.commands.train import TrainCommand
-    from regard.cli.toml import read_config
+    from regard.cli.flags.toml import read_config
     from regard.word_vectors.files import load_vectors
 
     name, content = draw.choice(

@@ -104,26 +104,20 @@ def _run(words: list[str]) -> int:
     command = COMMANDS[words[0]]
     arguments = parsed(lambda: _parse(command, words[1:]), words[1:])
     check_batch_tokens(arguments)
-    from regard.cli.gpu_driver import start_driver
+    from regard.cli.gpu_driver import device_of, start_driver
 
-    start_driver(_device_of(arguments))
+    start_driver(device_of(command, arguments))
     with plain_stdout():
         command.run(arguments)
     return 0
-
-
-def _device_of(arguments: Any) -> str:
-    """The device that a command will use; those without a choice compute nothing, or on the CPU."""
-    settings = getattr(arguments, "settings", None)
-    return str(getattr(arguments, "device", None) or getattr(settings, "device", None) or "cpu")
 
 
 def _parse(command: Command, words: list[str]) -> Any:
     """The words after the command as an instance of its arguments."""
     import tyro
 
-    from regard.cli.flags import FLAG_PARSERS
-    from regard.cli.unknown_flags import check_flags
+    from regard.cli.flags.unknown_flags import check_flags
+    from regard.cli.flags.values import FLAG_PARSERS
 
     check_flags(command, words)
     options: dict[str, Any] = {

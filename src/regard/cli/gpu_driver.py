@@ -12,8 +12,19 @@ import importlib.util
 import os
 import threading
 from pathlib import Path
+from typing import Any
+
+from regard.cli.command import Command
 
 DRIVER = "libcuda.so.1"
+
+
+def device_of(command: Command, arguments: Any) -> str:
+    """The device on which this process will run networks; "cpu" if other processes do, or none is chosen."""
+    if not command.own_process or getattr(arguments, "ray", False):
+        return "cpu"
+    settings = getattr(arguments, "settings", None)
+    return str(getattr(arguments, "device", None) or getattr(settings, "device", None) or "cpu")
 
 
 def start_driver(device: str) -> None:

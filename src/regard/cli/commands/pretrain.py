@@ -12,9 +12,9 @@ from tyro.conf import Positional, Suppress, arg
 
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.command import Command
-from regard.cli.help_groups import exit_with_help
+from regard.cli.flags.help_groups import exit_with_help
+from regard.cli.flags.trainer_names import translate_flags
 from regard.cli.output import UsageError, print_json, print_table
-from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
 from regard.training.settings import HeadInit, Settings

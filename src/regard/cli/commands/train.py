@@ -23,10 +23,10 @@ from regard.cli.arguments import (
     check_data_exists,
 )
 from regard.cli.command import Command
-from regard.cli.help_groups import exit_with_help
+from regard.cli.flags.help_groups import exit_with_help
+from regard.cli.flags.toml import format_config, read_config, without_config
+from regard.cli.flags.trainer_names import translate_flags
 from regard.cli.output import UsageError, print_json, print_scores, print_table
-from regard.cli.toml import format_config, read_config, without_config
-from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress, small_curves
 from regard.errors import pluralize
 from regard.training.settings import Settings

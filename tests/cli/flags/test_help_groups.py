@@ -10,8 +10,8 @@ import pytest
 from tyro.conf import Positional, Suppress, arg
 
 from regard import cli
-from regard.cli.help_groups import GROUPS, exit_with_help
-from regard.cli.unknown_flags import _kinds
+from regard.cli.flags.help_groups import GROUPS, exit_with_help
+from regard.cli.flags.unknown_flags import _kinds
 from regard.training.pretrain import LABEL_SETTINGS
 from regard.training.settings import Lora
 
@@ -45,7 +45,7 @@ def test_no_flag_is_in_two_groups() -> None:
 
 @pytest.mark.parametrize("name", ["train", "pretrain"])
 def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A new flag belongs in `regard.cli.help_groups.GROUPS`."""
+    """A new flag belongs in `regard.cli.flags.help_groups.GROUPS`."""
     assert cli.main([name, "--help"]) == 0
     boxes = sections(capsys.readouterr().out)
     flags = {title: re.findall(r"^ {1,4}--([a-z][\w.-]*)", box, re.MULTILINE) for title, box in boxes.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cli.helpers import Capture
 
 from regard.cli.commands.train import parse
-from regard.cli.trainer_names import translate_flags
+from regard.cli.flags.trainer_names import translate_flags
 
 
 def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:

@@ -11,7 +11,7 @@ from tests.cli.helpers import Capture, run
 
 from regard import samples
 from regard.cli.commands.train import parse
-from regard.cli.toml import format_config
+from regard.cli.flags.toml import format_config
 
 
 def test_a_file_of_settings_stands_behind_the_flags(tmp_path: Path) -> None:

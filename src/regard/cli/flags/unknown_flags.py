@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from tyro.conf import Positional
 
 from regard.cli.command import Command
+from regard.cli.flags.trainer_names import OWN
 from regard.cli.output import UsageError
-from regard.cli.trainer_names import OWN
 from regard.errors import suggest
 from regard.training.settings import NOT_NEEDED, OLD_NAMES
 

@@ -10,8 +10,8 @@ import pytest
 
 from regard import cli
 from regard.cli import arguments
-from regard.cli.help_groups import GROUPS
-from regard.cli.unknown_flags import _kinds
+from regard.cli.flags.help_groups import GROUPS
+from regard.cli.flags.unknown_flags import _kinds
 from regard.data.formats.registry import format_names
 from regard.data.records import all_roles, record_type_names
 from regard.tasks import TASKS
@@ -42,7 +42,7 @@ def test_settings_in_the_docs_are_the_help_lines(capsys: pytest.CaptureFixture[s
     """The table in docs/train.md has every setting, in the order of the help, with its help line."""
     assert cli.main(["train", "--help"]) == 0
     help_text = " ".join(capsys.readouterr().out.split())
-    page = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "train.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `--([\w.-]+)[^|`]*` \| ([^|]+) \| (.+) \|$", page.split("## Settings")[1], re.MULTILINE)
     settings = {field.name for field in fields(Settings)} - {"lora", "model"}
     settings |= {f"lora.{field.name}" for field in fields(Lora)} | {f"model.{name}" for name in _kinds(ModelSettings)}
@@ -59,7 +59,7 @@ def test_settings_in_the_docs_are_the_help_lines(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("name", ["check", "train", "pretrain", "evaluate", "predict"])
 def test_page_of_a_command_names_its_flags(name: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / f"{name}.md").read_text(encoding="utf-8")
     settings = {field.name for field in fields(Settings)} if name == "pretrain" else set()  # docs/train.md has these
     flags = {flag for flag in _kinds(cli.COMMANDS[name].arguments) if flag.partition(".")[0] not in settings}
     missing = [flag for flag in flags if not re.search(rf"`[^`\n]*--{flag.replace('_', '-')}\b", page)]

@@ -10,8 +10,8 @@ from tyro.conf import Positional, arg
 
 from regard import cli
 from regard.cli.command import Command
+from regard.cli.flags.unknown_flags import check_flags
 from regard.cli.output import UsageError
-from regard.cli.unknown_flags import check_flags
 
 
 @dataclass(frozen=True)

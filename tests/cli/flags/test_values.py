@@ -7,7 +7,7 @@ import tyro
 from tests.cli.helpers import Capture
 
 from regard import cli
-from regard.cli.flags import FLAG_PARSERS
+from regard.cli.flags.values import FLAG_PARSERS
 from regard.training.from_scratch.model_settings import ModelSettings
 
 

@@ -1,0 +1,1 @@
+"""Flags of commands: their values, their help, those of transformers' Trainer, and files of settings."""
