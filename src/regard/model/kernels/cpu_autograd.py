@@ -83,19 +83,31 @@ def dropout(x: Tensor, rate: float, *, training: bool = True) -> Tensor:
 
     One 64-bit random number decides for four values, 16 bits each.
     """
-    limit = round(rate * RANDOM_LEVELS)
-    if not training or not use_cpu_kernel(x) or not 0 < limit < RANDOM_LEVELS:
+    limit = random_limit(rate)
+    if not training or not use_cpu_kernel(x) or limit is None:
         return F.dropout(x, rate, training)
     dropped: Tensor = _Drop.apply(x, limit)  # type: ignore[no-untyped-call]
     return dropped
 
 
+def random_limit(rate: float) -> int | None:
+    """How many of the 65,536 values of 16 random bits drop a value; None where 16 bits cannot express the rate."""
+    limit = round(rate * RANDOM_LEVELS)
+    return limit if 0 < limit < RANDOM_LEVELS else None
+
+
+def random_int16(shape: torch.Size, memory: Tensor | None = None) -> Tensor:
+    """16 random bits per value, from -32,768 on; in `memory`, 64-bit integers of which there are enough, if given."""
+    count = -(-shape.numel() // 4)
+    bits = torch.empty(count, dtype=torch.int64) if memory is None else memory[:count]
+    return bits.random_(-(1 << 63), None).view(torch.int16)[: shape.numel()].view(shape)
+
+
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, limit: int) -> Tensor:
-        random_bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
         keep = torch.empty(x.shape, dtype=x.dtype)  # floats: booleans would be converted at every use
-        torch.ge(random_bits[: x.numel()].view(x.shape), limit - RANDOM_LEVELS // 2, out=keep).mul_(
+        torch.ge(random_int16(x.shape), limit - RANDOM_LEVELS // 2, out=keep).mul_(
             RANDOM_LEVELS / (RANDOM_LEVELS - limit)
         )
         context.save_for_backward(keep)
@@ -126,28 +138,31 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, left: Tensor, right: Tensor) -> Tensor:
         context.save_for_backward(left, right)
-        return _shared(left, right.contiguous())
+        return small_product(left, right)
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = context.saved_tensors
-        left_grad = _shared(grads[0], right.mT.contiguous()) if context.needs_input_grad[0] else None
-        right_grad = _shared(left.mT, grads[0].contiguous()) if context.needs_input_grad[1] else None
+        left_grad = small_product(grads[0], right.mT) if context.needs_input_grad[0] else None
+        right_grad = small_product(left.mT, grads[0]) if context.needs_input_grad[1] else None
         return left_grad, right_grad
 
 
-def _shared(left: Tensor, right: Tensor) -> Tensor:
-    """torch computes small products one after the other, so a second thread computes half of them."""
+def small_product(left: Tensor, right: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product alone, without gradients. torch computes small ones in turn, so a second thread computes half."""
     rows, columns = left.shape[-2], right.shape[-1]
     count = left.shape[:-2].numel()
+    if out is None:
+        out = left.new_empty(*left.shape[:-1], columns)
+    lefts, rights = left.reshape(count, rows, -1), right.contiguous().view(count, -1, columns)
+    outs, half = out.view(count, rows, columns), count // 2
     if torch.get_num_threads() < 2 or count < 8 or rows * columns * right.shape[-2] > SMALL_PRODUCT:
-        return left @ right
-    lefts, rights = left.reshape(count, rows, -1), right.reshape(count, -1, columns)
-    out, half = left.new_empty(count, rows, columns), count // 2
-    future = _helper().submit(_into, lefts[:half], rights[:half], out[:half])
-    _into(lefts[half:], rights[half:], out[half:])
+        _into(lefts, rights, outs)
+        return out
+    future = _helper().submit(_into, lefts[:half], rights[:half], outs[:half])
+    _into(lefts[half:], rights[half:], outs[half:])
     future.result()
-    return out.view(*left.shape[:-1], columns)
+    return out
 
 
 @torch.no_grad()
