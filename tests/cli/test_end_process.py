@@ -45,3 +45,9 @@ end_process(3)
 def test_closed_streams_are_no_error() -> None:
     done = ended("import sys; from regard.cli.__main__ import end_process; sys.stdout.close(); end_process(1)")
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_missing_streams_are_no_error() -> None:
+    """As after `regard ... >&- 2>&-`."""
+    done = ended("import sys; from regard.cli.__main__ import end_process; sys.stdout = None; end_process(2)")
+    assert (done.returncode, done.stderr) == (2, "")

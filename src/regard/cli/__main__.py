@@ -26,8 +26,9 @@ def end_process(status: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]  # what Python calls first when it ends
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # closed already
-            stream.flush()
+        if stream is not None:  # None: the process was started without it
+            with contextlib.suppress(OSError, ValueError):  # closed already
+                stream.flush()
     os._exit(status)
 
 
