@@ -21,11 +21,11 @@ from regard.predict.batch.rows import file_rows
 from regard.predict.model_task import read_training_run, task_for
 from regard.tasks import joined_sentences
 from regard.tasks.tag import Tag
+from regard.training.inputs.preview import choose_settings, explain_defaults
 from regard.training.load_data import load_data
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.settings import Settings
-from regard.training.train import choose_settings, explain_defaults
 
 NAMES = ["Ada", "Bo", "Cleo", "Dan", "Eva", "Finn"]
 CITIES = ["Oslo", "Rome", "Bath", "Kyiv"]

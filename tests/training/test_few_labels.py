@@ -14,9 +14,9 @@ from tests.training.helpers import WATER_ROWS as ROWS
 
 import regard
 from regard.training.engine.loop import Stopped
+from regard.training.inputs.preview import choose_settings, explain_defaults, settings_to_repeat
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.settings import Lora
-from regard.training.train import choose_settings, explain_defaults, settings_to_repeat
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from regard.tasks.inference import ScoreResult
 from regard.tasks.pair import Pair
 from regard.training.defaults.explain import BY_USER
 from regard.training.engine.loop import Stopped
+from regard.training.inputs.preview import explain_defaults
 from regard.training.pair_order import BothOrders, PairOrderScores, swapped
-from regard.training.train import explain_defaults
 
 WORDS = ("warm", "cold", "old", "new", "red", "blue")
 SETTINGS: dict[str, Any] = {"lr": 3e-3, "batch_size": 16, "device": "cpu", "head_init": "random", "seed": 1}

@@ -25,6 +25,7 @@ from regard.training import pipeline
 from regard.training.defaults.recipes import default_refit
 from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init import initializer, similarity
+from regard.training.inputs.preview import explain_defaults
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 
@@ -103,7 +104,7 @@ def test_contrastive_training_needs_no_further_steps(train: Callable[..., Any], 
     assert result.scores["accuracy"].value == 1.0
     whats = {event.values["what"] for event in events if event.kind == "fit"}
     assert whats == {"contrastive training", "computing vectors"}
-    explained = regard.training.train.explain_defaults(ROWS, start=tmp_path / "encoder")
+    explained = explain_defaults(ROWS, start=tmp_path / "encoder")
     assert {reason.name: reason.value for reason in explained}.items() >= {
         "head_init": "contrastive",
         "steps": "0",

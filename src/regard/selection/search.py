@@ -40,12 +40,13 @@ from regard.selection.run_notes import add_to_run, final_begun, mark_final, writ
 from regard.selection.trials import FINAL, Trial, best_trial, nothing_searched
 from regard.tasks.inference import LossTotal, score_answers
 from regard.training.head_init.similarity import shared_similarity
+from regard.training.inputs.preview import choose_settings
 from regard.training.load_data import LabeledData, Where, fingerprint
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim
 from regard.training.settings import Settings, TrainSettings
-from regard.training.train import choose_settings, train
+from regard.training.train import train
 
 TRIALS = "trials.jsonl"
 LR_RANGE = 3.0  # the learning rate is searched from a third to three times the default

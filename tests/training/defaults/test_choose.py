@@ -12,7 +12,7 @@ from tests.sentence_encoder import write_sentence_encoder
 
 from regard.errors import InputError
 from regard.training.defaults.explain import BY_USER
-from regard.training.train import choose_settings, explain_defaults
+from regard.training.inputs.preview import choose_settings, explain_defaults
 
 WORDS = ["".join(letters) for letters in product("bcdf", "aeiou", "lmnr")]
 PAIRS = [

@@ -11,7 +11,7 @@ from tests.sentence_encoder import write_sentence_encoder
 
 from regard import samples
 from regard.training.defaults.explain import BY_USER, SettingReason
-from regard.training.train import explain_defaults
+from regard.training.inputs.preview import explain_defaults
 
 
 def reasons(**settings: Any) -> dict[str, SettingReason]:

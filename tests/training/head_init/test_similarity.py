@@ -33,11 +33,11 @@ from regard.training.head_init.new_head import choose_head_init
 from regard.training.head_init.sentence_encoder import SentenceEncoder, Vectors
 from regard.training.head_init.similarity import make_pairs, shared_similarity, train_similarity
 from regard.training.initial_model import InitialModel
+from regard.training.inputs.preview import explain_defaults
 from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.plan import plan_job
 from regard.training.settings import Settings
-from regard.training.train import explain_defaults
 
 ROWS = [
     {

@@ -190,7 +190,7 @@ def _common_arguments(command: TrainCommand) -> dict[str, Any]:
 
 def _explain(command: TrainCommand) -> None:
     from regard.baselines import BASELINES
-    from regard.training.train import explain_defaults
+    from regard.training.inputs.preview import explain_defaults
 
     reasons = explain_defaults(command.data, **_common_arguments(command))
     baseline = BASELINES.get(command.preset or "")
@@ -207,7 +207,7 @@ def _explain(command: TrainCommand) -> None:
 def _print_config(command: TrainCommand) -> None:
     from regard.baselines import BASELINES
     from regard.training.from_scratch.baseline_model import BASELINE_SETTINGS
-    from regard.training.train import settings_to_repeat
+    from regard.training.inputs.preview import settings_to_repeat
 
     arguments = _common_arguments(command)
     settings = asdict(settings_to_repeat(command.data, **arguments))

@@ -1,0 +1,50 @@
+"""What a training on labeled data says before its first step."""
+
+from __future__ import annotations
+
+from regard.errors import pluralize
+from regard.training.defaults.recipes import chosen_settings
+from regard.training.head_init.initializer import planned_contrastive, planned_similarity
+from regard.training.initial_model import InitialModel
+from regard.training.job import TrainingJob
+from regard.training.load_data import LabeledData
+from regard.training.pipeline import model_line
+from regard.training.settings import Settings
+
+
+def start_lines(
+    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, model: InitialModel
+) -> list[str]:
+    """What the data was recognized as, and which settings were chosen, in words."""
+    lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
+    lines += [f"hint: {hint}" for hint in data.hints]
+    lines += job.task.notes
+    lines.append(model_line(job, start, pretrained=model.pretrained))
+    device = next(job.network.parameters()).device
+    similarity = planned_similarity(model, len(data.train), device)
+    if similarity is not None and job.steps:
+        first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
+        lines.append(f"similarity: {first}; --head-init random leaves this out")
+    contrastive = planned_contrastive(model, len(data.train), user_settings.freeze, device)
+    if contrastive is not None:
+        first = f"{contrastive.repeats * contrastive.steps} steps make the vectors of texts with the same label similar"
+        lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")
+    chosen = chosen_settings(user_settings, job.settings)
+    if chosen and job.steps:
+        often = f"{job.repeats} × " if job.repeats > 1 else ""
+        lines.append(f"chosen: {', '.join(chosen)}: {often}{pluralize(job.steps, 'step')}")
+    return lines
+
+
+def _rows_line(data: LabeledData) -> str:
+    """Such as "342 training rows, 38 validation rows (10 % split)"."""
+    rows = pluralize(len(data.train), "training row")
+    if data.bad_rows:
+        rows = f"{pluralize(data.bad_rows, 'unusable row')} skipped, {rows}"
+    if not data.dev:
+        return f"{rows}, no validation rows"
+    validation = pluralize(len(data.dev), "validation row")
+    if not data.split_off:
+        return f"{rows}, {validation}"
+    percent = 100 * len(data.dev) / (len(data.train) + len(data.dev))
+    return f"{rows}, {validation} ({percent:.0f} % split)"
