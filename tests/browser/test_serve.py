@@ -16,6 +16,13 @@ from tests.serve.helpers import table_of
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 
+# Requests of the page's script wait until the test calls release().
+HELD = """
+const { fetch } = window;
+const released = new Promise((resolve) => { window.release = resolve; });
+window.fetch = (...request) => released.then(() => fetch(...request));
+"""
+
 
 @contextmanager
 def running(*kinds: str, keys: ApiKeys | None = None) -> Iterator[str]:
@@ -53,6 +60,22 @@ def test_a_text_is_answered(open_url: OpenPage, url: str) -> None:
     page.click("#send")
     page.wait_for_selector("#json:has-text('entities')")
     assert page.inner_text("#marked").startswith("the")
+
+
+def test_a_click_before_the_models_are_known_is_answered(open_url: OpenPage, url: str) -> None:
+    page = open_url(f"{url}/")
+    page.wait_for_selector("#model option >> nth=3", state="attached")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.add_init_script(HELD)
+    page.reload()
+    page.fill("#text", "the cook opened windows")
+    page.click("#send")
+    assert page.locator("#model option").count() == 0
+    page.evaluate("release()")
+    page.wait_for_selector("#json:visible")
+    assert page.inner_text("#marked .headline") in ("c0", "c1", "c2")
+    assert asked.count(f"{url}/info") == 1
 
 
 def test_questions_and_prompts_have_their_fields(open_url: OpenPage, url: str) -> None:

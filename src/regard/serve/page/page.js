@@ -4,6 +4,7 @@ import { json, shown } from "./answers.js";
 const get = (id) => document.getElementById(id);
 const PROMPT = "/generate";
 let models = [];
+let loading = null; // the latest request for the models
 let last = null; // the last answer
 
 function headers() {
@@ -40,6 +41,11 @@ async function loadModels() {
   } catch (error) {
     showError(error);
   }
+}
+
+function reloadModels() {
+  loading = loadModels();
+  return loading;
 }
 
 function showRoutes() {
@@ -99,7 +105,9 @@ async function copy(id, text) {
 
 async function send(event) {
   event.preventDefault();
-  if (!models.length) return loadModels();
+  await loading; // a click before the models are known waits for them
+  if (!models.length) await reloadModels();
+  if (!models.length) return;
   const path = get("route").value;
   const values = body();
   const started = performance.now();
@@ -122,11 +130,11 @@ async function send(event) {
 get("form").addEventListener("submit", send);
 get("model").addEventListener("change", showRoutes);
 get("route").addEventListener("change", showFields);
-get("key").addEventListener("change", loadModels);
+get("key").addEventListener("change", reloadModels);
 get("docs").addEventListener("click", showDocs);
 get("text").form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) get("form").requestSubmit();
 });
 get("copy").addEventListener("click", () => copy("copy", get("curl").textContent));
 get("copy-json").addEventListener("click", () => copy("copy-json", JSON.stringify(last, null, 2)));
-loadModels();
+reloadModels();
