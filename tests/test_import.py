@@ -71,8 +71,10 @@ def test_importing_costs_little_more_than_torch() -> None:
 
 
 ARM = platform.machine().lower() in ("aarch64", "arm64")
-OURS = ("MIMALLOC_", "ONEDNN_", "DNNL_")
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+OURS = ("MIMALLOC_", "ONEDNN_", "DNNL_", "GOMP_", "OMP_WAIT_POLICY")
 on_arm = pytest.mark.skipif(not ARM, reason="set on ARM alone")
+on_x86 = pytest.mark.skipif(not X86, reason="set on x86 alone")
 
 
 def run_with(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -124,11 +126,31 @@ def test_a_process_that_computes_leaves_no_profile_behind() -> None:
     assert run_with(COMPUTE).stdout.strip() == "False"
 
 
+@on_x86
+@pytest.mark.parametrize(
+    ("own", "shown"),
+    [({}, "3000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "None")],
+)
+def test_threads_that_wait_leave_their_cores_soon(own: dict[str, str], shown: str) -> None:
+    """A value of the user's own stays."""
+    message = run_with("import os, regard; print(os.environ.get('GOMP_SPINCOUNT'))", **own)
+    assert message.stdout.strip() == shown
+
+
+@on_x86
+def test_openmp_takes_over_how_long_threads_wait() -> None:
+    """Asked of OpenMP itself, which tells its settings where it is asked to."""
+    message = run_with("import regard; regard.load", OMP_DISPLAY_ENV="VERBOSE").stderr
+    if "GOMP_SPINCOUNT" not in message:
+        pytest.skip("this torch has another OpenMP")
+    assert "GOMP_SPINCOUNT = '3000'" in message
+
+
 OTHER = """
 import os, platform
-platform.machine = lambda: "x86_64"
+platform.machine = lambda: "riscv64"
 import regard
-print([name for name in os.environ if name.startswith(("MIMALLOC_", "ONEDNN_"))])
+print([name for name in os.environ if name.startswith(("MIMALLOC_", "ONEDNN_", "GOMP_"))])
 """
 
 

@@ -99,3 +99,13 @@ def test_a_process_that_loads_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
             served.wait_until_loaded()
         assert not served.is_alive
         served.close(seconds=1)
+
+
+@pytest.mark.parametrize(("own", "shown"), [({}, None), ({"GOMP_SPINCOUNT": "7"}, "7")])
+def test_threads_of_a_worker_leave_the_cores_to_the_server(
+    monkeypatch: pytest.MonkeyPatch, own: dict[str, str], shown: str | None
+) -> None:
+    """What `import regard` sets would override the policy; a value of the user's own stays."""
+    monkeypatch.setattr(os, "environ", dict([regard.SHORT_WAIT]) | own)
+    variables = process_module._environment()
+    assert (variables["OMP_WAIT_POLICY"], variables.get("GOMP_SPINCOUNT")) == ("PASSIVE", shown)

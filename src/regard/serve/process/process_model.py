@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
+from regard import SHORT_WAIT
 from regard.serve.process.messages import read_message, send_message
 from regard.serve.process.remote_errors import error_from
 from regard.serve.served import Answered, Computed, Futures, Item, Observe, RequestFailed
@@ -28,6 +29,12 @@ VARIABLES = {  # of a worker, where they are not set
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",  # it keeps 1024 products, one for each size of a batch: memory would grow
 }
 END_SECONDS = 5.0  # for a process to end after its connection was closed
+
+
+def _environment() -> dict[str, str]:
+    """Variables of a worker: those of this process, but not SHORT_WAIT, which would override OMP_WAIT_POLICY."""
+    own = {name: value for name, value in os.environ.items() if (name, value) != SHORT_WAIT}
+    return {**VARIABLES, **own}
 
 
 @dataclass(eq=False)
@@ -72,7 +79,7 @@ class ProcessModel:
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # nothing but the address is printed on stdout
                 start_new_session=True,  # Ctrl-C is for the server
-                env={**VARIABLES, **os.environ},
+                env=_environment(),
             )
         self._messages: SimpleQueue[Any] = SimpleQueue()
         start = {"name": name, "source": source, "limits": asdict(limits), "options": options}
