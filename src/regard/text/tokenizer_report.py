@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regard.errors import InputError
 from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
+from regard.text.word_spans import word_spans
 
-WORD = re.compile(r"\w+|[^\w\s]")  # the same rule for every kind of vocabulary, so that they can be compared
 MAX_SHOWN = 12  # tokens
 
 
@@ -72,8 +71,7 @@ def _ids_by_word(text: str, encoding: Encoding) -> list[tuple[str, list[int]]]:
     spans = encoding.offsets
     first = 0
     ids_by_word = []
-    for match in WORD.finditer(text):
-        start, stop = match.span()
+    for start, stop in word_spans(text):  # the same rule for every kind of vocabulary, so that they can be compared
         while first < len(spans) and spans[first][1] <= start:
             first += 1
         ids = []
@@ -82,7 +80,7 @@ def _ids_by_word(text: str, encoding: Encoding) -> list[tuple[str, list[int]]]:
             if spans[position][1] > start:
                 ids.append(encoding.ids[position])
             position += 1
-        ids_by_word.append((match.group(), ids))
+        ids_by_word.append((text[start:stop], ids))
     return ids_by_word
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +12,7 @@ from regard.data.rows import NOWHERE, Place, Row, parse_json_cell
 from regard.data.spans import Entity, parse_span
 from regard.data.tags import TagError, entities, to_iob2
 from regard.errors import pluralize
-
-WORD = re.compile(r"\w+|[^\w\s]")
+from regard.text.word_spans import word_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ class TagRecord(Record):
         cls, text: str, *, document: str | None = None, group: str | None = None, place: Place = NOWHERE
     ) -> TagRecord:
         """A text without tags, split into words and punctuation."""
-        return cls(text, tuple(_words(text, 0, len(text))), None, document, group=group, place=place)
+        return cls(text, tuple(word_spans(text)), None, document, group=group, place=place)
 
     @classmethod
     def from_entities(
@@ -162,12 +160,12 @@ class TagRecord(Record):
         tags: list[str] = []
         end = 0
         for entity in ordered:
-            before = _words(text, end, entity.start)
-            inside = _words(text, entity.start, entity.end)
+            before = word_spans(text, end, entity.start)
+            inside = word_spans(text, entity.start, entity.end)
             spans += before + inside
             tags += ["O"] * len(before) + [f"B-{entity.label}"] + [f"I-{entity.label}"] * (len(inside) - 1)
             end = entity.end
-        after = _words(text, end, len(text))
+        after = word_spans(text, end)
         all_tags = tuple(tags + ["O"] * len(after))
         return cls(text, tuple(spans + after), all_tags, document, group=group, place=place)
 
@@ -178,10 +176,6 @@ def _document(row: Row, columns: ColumnMap) -> str | None:
     if column is None or row.values.get(column) is None:
         return row.document
     return str(row.values[column])
-
-
-def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    return [match.span() for match in WORD.finditer(text, start, end)]
 
 
 def _check_entities(text: str, ordered: Sequence[Entity], place: Place) -> None:
