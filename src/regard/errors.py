@@ -77,6 +77,11 @@ class RegardError(Exception):
         self.with_flags = _readable(_SETTING.sub(r"\2", str(message)))
         super().__init__(_readable(_SETTING.sub(r"\1", str(message))), *args)
 
+    def add(self, words: str) -> None:
+        """Add a sentence to the message."""
+        self.with_flags = f"{self.with_flags} {words}"
+        self.args = (f"{self.args[0]} {words}", *self.args[1:])
+
 
 class InputError(RegardError, ValueError):
     """A value, a text or a setting that cannot be used.

@@ -43,6 +43,12 @@ def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str], command:
     assert "--json" in out
 
 
+def test_help_after_arguments_shows_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    status, shown, _ = run(capsys, "predict", "runs/model", "--help")
+    assert (status, shown) == run(capsys, "predict", "--help")[:2]
+    assert "MODEL" in shown.splitlines()[0]
+
+
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--help")
     assert status == 0

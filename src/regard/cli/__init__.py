@@ -7,6 +7,7 @@ A command is imported when it is used, and imports the heavy packages that it ne
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -59,8 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RegardError as error:
         print_error(error.with_flags)
         return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
-    except KeyboardInterrupt:
-        print_error("stopped")
+    except KeyboardInterrupt as stop:
+        notes = getattr(stop, "__notes__", ())  # what is kept
+        print_error(". ".join(("stopped", *notes)))
         return 130
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -120,6 +122,8 @@ def _parse(command: Command, words: list[str]) -> Any:
     from regard.cli.flags.values import FLAG_PARSERS
 
     check_flags(command, words)
+    if {"-h", "--help"} & set(itertools.takewhile(lambda word: word != "--", words)):
+        words = ["--help"]  # of the whole command: the parser leaves out what was given before it
     options: dict[str, Any] = {
         "prog": f"regard {command.name}",
         "description": command.help,

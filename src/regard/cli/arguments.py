@@ -17,7 +17,10 @@ CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
 FILE_NAME = re.compile(r"\S+\.(csv|tsv|jsonl?|parquet|conll|txt)(\.(gz|xz|zst|bz2))?")  # such a text is meant as a file
 INPUT_ROLES = ("text", "first", "second", "question", "context")  # columns of inputs without labels
-ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "document", "group")
+ROLES = (
+    *("text", "label", "first", "second", "question", "context", "answers", "source", "target"),
+    *("tokens", "tags", "entities", "document", "group"),
+)
 
 # A command can replace a help line: Annotated[ModelName, arg(help="…")].
 ModelName = Annotated[

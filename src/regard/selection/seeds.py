@@ -118,6 +118,8 @@ def train_seeds(
         done = runs.train(seeds, progress)
         ended = runs.ended(done, seeds)
         result = runs.write(folder, done, progress, overwrite=replaced)
+    if len(result.used) < len(result.seeds):
+        ended += "; the mean of the seeds scored worse than each of them, so the best one is written"
     result = replace(result, seconds=round(clock.monotonic() - started, 3), ended=ended)
     names = ("metric", "seeds", "used", "seconds", "ended")
     add_to_run(folder, "seeds", {name: value for name, value in result.json().items() if name in names})
@@ -188,7 +190,11 @@ class _SeedRuns:
         """Why no further seed is trained, in words."""
         if not read_json(self.work / "seed-0", RUN)["done"]["steps"]:
             return "there were no training steps, so that every seed gives the same weights"
-        return f"at most {most} seeds are trained" if len(done) == most else "there was no time for another seed"
+        if len(done) == most:
+            return f"at most {most} seeds are trained"
+        needed = (MARGIN + RESERVE) * max(run.seconds for run in done)
+        left = max(self.deadline - clock.monotonic(), 0.0)
+        return f"another seed would need {_clock(needed)} with its scores, and {_clock(left)} were left"
 
     def write(
         self, folder: Path, done: Sequence[SeedRun], progress: OnProgress | None, *, overwrite: bool

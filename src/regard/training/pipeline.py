@@ -347,15 +347,15 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False, log_to=()))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     began = time.monotonic()
-    if inputs.initialize is not None:
-        inputs.initialize(job)
-    if run.job.score is None or run.fitted.best_step > 0:
-        try:
+    try:
+        if inputs.initialize is not None:
+            inputs.initialize(job)
+        if run.job.score is None or run.fitted.best_step > 0:
             fit(job)
-        except Stopped as stop:
-            saved = f"the state of the first training is saved in {context.folder}"
-            words = f"stopped while training again on all rows; {saved}."
-            raise Stopped(words, signal=stop.signal) from None
+    except (Stopped, KeyboardInterrupt) as stop:
+        saved = f"the state of the first training is saved in {context.folder}"
+        words = f"stopped while training again on all rows; {saved}."
+        raise Stopped(words, signal=getattr(stop, "signal", signal.SIGINT)) from None
     if job.settings.lora.rank:
         merge_lora(job.network)
     job.network.eval()

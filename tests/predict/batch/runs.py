@@ -34,6 +34,7 @@ def predict(model: Model, source: Iterator[InputRow], output: Path, **more: Any)
 
 def stopped(model: Model, output: Path, *, after: int = 21) -> None:
     """A run that failed and left what was complete: 16 rows here."""
-    with pytest.raises(InputError, match=r"broke off\. 16 rows are kept: .* --resume"):
+    with pytest.raises(InputError, match=r"broke off\. 16 rows are kept: .* --resume") as error:
         predict(model, rows(40, stop=after), output)
+    assert "16 rows are kept" in error.value.with_flags
     assert names(output.parent) == [f".{output.name}.rows.json", f".{output.name}.rows.part"]

@@ -17,7 +17,7 @@ import torch
 from regard.checkpoint.files import model_files
 from regard.data.atomic import file_errors, is_stream, real_path
 from regard.data.formats.writers import json_line, output_format, table_file, write_table
-from regard.errors import FolderError
+from regard.errors import FolderError, RegardError
 from regard.predict.batch.journal import Journal, open_journal
 from regard.predict.batch.rows import InputRow
 from regard.progress import OnProgress, Progress
@@ -89,10 +89,13 @@ def _fill(work: _Work, journal: Journal, rows: Iterator[InputRow], output: Path)
             journal.write(json_line(row))
             if work.rows % work.chunk == 0:
                 journal.mark(work.rows, work.digest.hexdigest(), work.names)
-    except Exception as error:
-        if journal.rows and error.args and isinstance(error.args[0], str):
-            columns = f"{journal.rows:,} rows are kept: fix this, then run the same command with --resume."
-            error.args = (f"{error.args[0]} {columns}", *error.args[1:])
+    except RegardError as error:
+        if journal.rows:
+            error.add(f"{journal.rows:,} rows are kept: fix this, then run the same command with --resume.")
+        raise
+    except BaseException as error:  # Ctrl-C too
+        if journal.rows:
+            error.add_note(f"{journal.rows:,} rows are kept: run the same command with --resume to go on.")
         raise
 
 
