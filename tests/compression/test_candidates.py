@@ -30,6 +30,7 @@ from regard.compression.students.shapes import Shape
 from regard.compression.teacher import Teacher
 from regard.config import ModelConfig
 from regard.errors import InputError
+from regard.predict import info as model_info
 from regard.predict.load import load
 from regard.predict.model import Model
 from regard.training.load_data import LabeledData
@@ -82,6 +83,8 @@ def test_an_engine_is_recorded_in_the_folder(
         CandidateSpec("int8", "", "engine", engine="int8", exclude=("x",)), tmp_path / "int8", teacher_folder, None
     )
     assert json.loads((tmp_path / "int8" / "run.json").read_text())["engine"] == {"name": "int8", "exclude": ["x"]}
+    assert model_info(tmp_path / "int8").engine == "int8"
+    assert model_info(teacher_folder).engine is None
     shop.make(CandidateSpec("bf16", "", "dtype", dtype="bf16"), tmp_path / "bf16", teacher_folder, None)
     assert load(tmp_path / "bf16", device="cpu").info().bytes < load(teacher_folder, device="cpu").info().bytes
     shop.make(CandidateSpec("vocabulary", "", "vocabulary"), tmp_path / "fewer", teacher_folder, None)

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,12 +24,13 @@ from regard.compression import compress as compress_module
 from regard.compression import measure as measure_module
 from regard.compression import search as search_module
 from regard.compression.candidates import CandidateSpec, Workshop, plan_candidates
-from regard.compression.compress import BelowFloor, _search_notes, compress
+from regard.compression.compress import BelowFloor, _search_notes, compress, speed_notes
 from regard.compression.measure import Measured
 from regard.compression.result import CandidateResult, Compression
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.errors import FolderError, InputError
+from regard.metrics.confidence import Score
 from regard.predict.load import load
 from regard.predict.model import Model
 from regard.training.engine.loop import Stopped
@@ -268,3 +270,25 @@ def test_notes_say_what_the_target_has_changed() -> None:
         "the time was up before these candidates: ngram",
         "no candidate that holds the floor takes at most 0.1 ms for a text of 24 words; int8 takes 5.0 ms",
     ]
+
+
+def test_a_faster_candidate_that_was_not_tested_is_named() -> None:
+    def candidate(name: str, milliseconds: float, difference: float, margin: float, **more: Any) -> CandidateResult:
+        scores = [Score(value, value - 0.02, value + 0.02) for value in (difference, margin)]
+        latency = {"24": milliseconds}
+        return CandidateResult(name, name, difference=scores[0], dev_margin=scores[1], latency_ms=latency, **more)
+
+    teacher = CandidateResult("teacher", "teacher", latency_ms={"24": 17.2})
+    chosen = candidate("fp16", 17.9, 0.0, 0.01, holds=True)
+    others = [
+        chosen,
+        candidate("int8", 8.4, 0.0, -0.0186),
+        candidate("slow", 30.0, 0.0, 0.0),
+        candidate("worse", 3.0, -0.1, -0.1),
+        candidate("tested", 3.0, 0.0, 0.01, holds=False),
+    ]
+    why, speed = speed_notes(chosen, teacher, others, dev_rows=36)
+    assert why.startswith("int8 is faster (8.4 ms) and scores as well on the test rows, but was not tested: ")
+    assert "on 36 validation rows it is 0.0186 below the floor" in why
+    assert speed == "fp16 takes less memory than the teacher, but is no faster on this machine"
+    assert speed_notes(replace(chosen, latency_ms={"24": 7.0}), teacher, others, dev_rows=36) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -25,14 +25,14 @@ from regard.compression.guarantee import check_floor, check_rows
 from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows, words_of
 from regard.compression.neighbors import word_neighbors
 from regard.compression.output import write_chosen
-from regard.compression.result import Compression
+from regard.compression.result import CandidateResult, Compression
 from regard.compression.search import Entry, Search
 from regard.compression.seen_rows import seen_note
 from regard.compression.state import WorkFolder
 from regard.compression.teacher import Teacher
 from regard.compression.weak_teacher import weak_teacher_note
 from regard.data.schema.columns import Columns
-from regard.errors import InputError, RegardError, setting
+from regard.errors import InputError, RegardError, pluralize, setting
 from regard.locks import folder_lock
 from regard.predict.load import load
 from regard.predict.model import Model
@@ -253,6 +253,9 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
     notes = [*rows.notes, *([] if weak is None else [weak]), *_search_notes(search, chosen)]
     if failed and chosen is not None:
         notes.append(f"no candidate holds the floor of {search.floor:g}; {chosen.result.name} comes nearest")
+    elif chosen is not None:
+        others = [entry.result for entry in search.entries]
+        notes += speed_notes(chosen.result, search.teacher.result, others, dev_rows=len(rows.labeled.dev))
     result = Compression(
         task=search.task.name,
         metric=search.metric,
@@ -285,6 +288,26 @@ def _search_notes(search: Search, chosen: Entry | None) -> list[str]:
             f"no candidate that holds the floor takes at most {search.target_ms:g} ms for a text of 24 words; "
             f"{chosen.result.name} takes {chosen.result.cost:.1f} ms"
         )
+    return notes
+
+
+def speed_notes(
+    chosen: CandidateResult, teacher: CandidateResult, others: Iterable[CandidateResult], *, dev_rows: int
+) -> list[str]:
+    """Why a faster candidate with as good a score was not chosen, and whether the chosen one is no faster."""
+    notes = []
+    for other in others:
+        if other.difference is None or other.dev_margin is None or chosen.difference is None or other.holds is not None:
+            continue
+        if other.cost < chosen.cost and other.difference.value >= chosen.difference.value:
+            margin = other.dev_margin.value
+            place = f"{abs(margin):.4f} {'below' if margin <= 0 else 'above'} the floor"
+            notes.append(
+                f"{other.name} is faster ({other.cost:.1f} ms) and scores as well on the test rows, but was not "
+                f"tested: on {pluralize(dev_rows, 'validation row')} it is {place}, and only more of them can tell"
+            )
+    if chosen.cost >= teacher.cost:
+        notes.append(f"{chosen.name} takes less memory than the teacher, but is no faster on this machine")
     return notes
 
 

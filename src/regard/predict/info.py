@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.weights import stored_tensors, weight_files
 from regard.config import ModelConfig
+from regard.export.engines import recorded_engine
 from regard.model.network import Network
 from regard.text.tokenizer import Tokenizer
 
@@ -37,6 +38,7 @@ class ModelInfo:
     layer_weights: tuple[float, ...] | None = None  # ELMo: learned weight of each layer, the embeddings first
     weights: str = "stored"  # "stored" in a folder, "untrained" (randomly initialized), or "not read" for a preset
     note: str | None = None  # a remark about the weights
+    engine: str | None = None  # what computes it on a CPU, where `regard compress` chose it: "int8" or "onnx"
 
 
 def model_info(
@@ -72,6 +74,7 @@ def model_info(
         layer_weights=_layer_weights(checkpoint.network, folder),
         weights="untrained" if untrained else "stored",
         note=UNTRAINED if untrained else None,
+        engine=recorded_engine(folder).get("name"),
     )
 
 
