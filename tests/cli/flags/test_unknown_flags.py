@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -29,6 +30,15 @@ class Arguments:
 
 
 COMMAND = Command(name="toy", arguments=Arguments, help="", run=lambda arguments: None)
+
+
+def test_several_files_are_a_pattern_in_quotes(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    for file in files:
+        Path(file).touch()
+    with pytest.raises(UsageError, match=r"DATA is one file, but 2 were given: .* in quotes, such as '\*\.csv'"):
+        check_flags(COMMAND, [*files, "--top-rows", "3"])
+    check_flags(COMMAND, [files[0], "no-file"])  # the parser reports what it does not know
 
 
 def test_columns_are_separated_by_commas() -> None:

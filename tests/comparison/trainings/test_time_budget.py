@@ -146,8 +146,9 @@ def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf-8"))
     assert run["settings"]["head_init"] == "random"
     notes = [event.values["text"] for event in events if event.kind == "note"]
+    left_out = "learning similarity would take more than half of the 600 s for this training, so it is left out"
     assert notes == [
-        "learning similarity would take more than half of 600 s, so it is left out; the training begins again",
+        f"{left_out}; the training begins again",
         "scores of 3 validation rows say little; --folds 5 (regard.cross_validate) scores every row",
     ]
     shortened = read_shortened(tmp_path / "model")
@@ -175,8 +176,8 @@ def test_too_few_steps_to_learn_from_are_not_trained() -> None:
     events: list[TrainingEvent] = []
     report_shortened(events.append, shortened_by(over, 40.0))
     assert events[0].values["text"] == (
-        "only 2 of 144 steps fit into 40 s, too few to learn from, so 20 are trained, which takes longer "
-        "(all take about 3.5 min); the training begins again"
+        "only 2 of 144 steps fit into the 40 s for this training, too few to learn from, so 20 are trained, which "
+        "takes longer (all take about 3.5 min); the training begins again"
     )
 
 

@@ -126,3 +126,12 @@ def test_one_bad_text_fails_alone_if_asked(client: TestClient) -> None:
     answers = post(client, "/predict", texts=[TEXTS[0], " ", TEXTS[1]], on_error="null")["answers"]
     assert [answer is None for answer in answers] == [False, True, False]
     assert_same(answers[0], tiny("bert").predict([TEXTS[0]])[0].json())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(5, '"text" is 5: expected a valid string.'), ({"a": 1}, "\"text\" is {'a': 1}: expected")]
+)
+def test_a_wrong_kind_is_named_in_words(client: TestClient, text: object, words: str) -> None:
+    response = client.post("/predict", json={"model": "bert", "text": text})
+    assert response.status_code == 422
+    assert response.json()["error"].startswith(words)

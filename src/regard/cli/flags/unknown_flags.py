@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from tyro.conf import Positional
@@ -16,7 +17,7 @@ from tyro.conf import Positional
 from regard.cli.command import Command
 from regard.cli.flags.trainer_names import OWN
 from regard.cli.output import UsageError
-from regard.errors import suggest
+from regard.errors import shorten, suggest
 from regard.training.settings import NOT_NEEDED, OLD_NAMES
 
 FLAG = re.compile(r"--[A-Za-z][\w.-]*(?==|$)")
@@ -38,6 +39,7 @@ def check_flags(command: Command, words: Sequence[str]) -> None:
     before = list(itertools.takewhile(lambda word: word != "--", words))
     has_dashes, words = len(before) < len(words), before
     _check_columns(command, words)
+    _check_files(command, words)
     for word in words:
         match = FLAG.match(word)
         if match is None or match[0].startswith("--tyro-"):
@@ -62,6 +64,22 @@ def _check_columns(command: Command, words: Sequence[str]) -> None:
         raise UsageError(
             f"--columns takes one value, but was given {len(columns)}. Separate them with commas: "
             f"--columns {','.join(columns)}. See regard {command.name} --help."
+        )
+
+
+def _check_files(command: Command, words: Sequence[str]) -> None:
+    """Several files where one is expected, as a shell makes them of `*.csv` without quotes."""
+    kinds = get_type_hints(command.arguments, include_extras=True)
+    names = [field.name for field in fields(command.arguments) if POSITIONAL in get_args(kinds[field.name])]
+    given = list(itertools.takewhile(lambda word: FLAG.match(word) is None, words))
+    if any("tuple" in str(kinds[name]) for name in names) or len(given) <= len(names) or not names:
+        return
+    files = given[len(names) - 1 :]
+    if all(Path(word).is_file() for word in files):
+        named = shorten(", ".join(files), 100)
+        raise UsageError(
+            f"{names[-1].upper()} is one file, but {len(files)} were given: {named}. For several files, write "
+            f"a pattern in quotes, such as '*{Path(files[0]).suffix}'. See regard {command.name} --help."
         )
 
 

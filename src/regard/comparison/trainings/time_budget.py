@@ -170,11 +170,12 @@ def report_shortened(training: OnTrainingEvent | None, shortened: ShortenedTrain
     """Say what a training gives up, before it begins again."""
     if training is None:
         return
-    text = f"{shortened.without} would take more than half of {shortened.seconds:.0f} s, so it is left out"
+    limit = f"the {shortened.seconds:.0f} s for this training"
+    text = f"{shortened.without} would take more than half of {limit}, so it is left out"
     if shortened.steps is not None:
         planned = "" if shortened.planned is None else f" of {shortened.planned:,}"
         fitting = shortened.steps if shortened.fitting is None else shortened.fitting
-        text = f"only {fitting:,}{planned} steps fit into {shortened.seconds:.0f} s"
+        text = f"only {fitting:,}{planned} steps fit into {limit}"
         if fitting < shortened.steps:
             text += f", too few to learn from, so {shortened.steps:,} are trained, which takes longer"
         if shortened.expected is not None:

@@ -18,6 +18,7 @@ from regard.serve.settings import NotReady, QueueFull, TooLarge, UnknownModel
 STATUSES: dict[type[Exception], int] = {TooLarge: 413, QueueFull: 429, NotReady: 503, UnknownModel: 404}
 HTTP_NAMES = {404: "NotFound", 405: "MethodNotAllowed", 400: "BadRequest"}
 RETRY_SECONDS = "1"  # of 503
+KIND = re.compile(r"(str|int|float|bool|(list|tuple|dict)\[.*\])$")  # which of several kinds a value was compared with
 CALL = re.compile(r"\bmodel\.(\w+)\([^()]*\)")  # what an error recommends in Python: model.embed(texts)
 
 
@@ -76,7 +77,7 @@ def _invalid_body(error: RequestValidationError) -> JSONResponse:
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", first["msg"])
         return problem(400, f"the body is not JSON ({shorten(str(reason), 100)}).", "InvalidJSON")
-    place = [part for part in first["loc"] if part != "body"]
+    place = [part for part in first["loc"] if part != "body" and not KIND.match(str(part))]
     name = ".".join(str(part) for part in place)
     if not place:
         return problem(
@@ -89,5 +90,6 @@ def _invalid_body(error: RequestValidationError) -> JSONResponse:
             422, f'the field "{shorten(name, 80)}" is not known. See GET /docs for the fields.', "UnknownField"
         )
     value = shorten(repr(first.get("input")), 80)
-    message = f'"{shorten(name, 80)}" is {value}: {shorten(first["msg"], 200)}.'
+    expected = first["msg"].replace("Input should be", "expected")
+    message = f'"{shorten(name, 80)}" is {value}: {shorten(expected, 200)}.'
     return problem(422, message, "InvalidField")
