@@ -25,10 +25,18 @@ def test_models_have_names() -> None:
         named_sources(["small="])
 
 
-def test_a_folder_without_a_model_is_found_before_others_are_loaded(trained: Path, tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_found_before_others_are_loaded(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_folders({"a": str(trained), "b": "minilm"})
     with pytest.raises(FolderError, match=r"has no config\.json"):
         check_folders({"a": str(trained), "b": str(tmp_path)})
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for missing in ("runs/nope", "./nope", "a/b/c", str(tmp_path / "nope")):
+        with pytest.raises(FolderError, match="does not exist"):
+            check_folders({"a": missing})
+    check_folders({"a": "owner/name"})  # may be on the hub
 
 
 def test_a_model_that_is_still_being_loaded_is_not_unknown() -> None:

@@ -194,8 +194,12 @@ def named_sources(sources: Sequence[str]) -> dict[str, str]:
 
 
 def check_folders(named: Mapping[str, str]) -> None:
-    """Raise FolderError for a folder that cannot be a model; the others may take minutes to load."""
+    """Raise FolderError for a path that cannot be a model; the others may take minutes to load."""
     for source in named.values():
-        folder = Path(source)
+        folder = Path(source).expanduser()
+        parts = folder.parts
+        is_hub_id = len(parts) == 2 and not source.startswith((".", "~", "/")) and not Path(parts[0]).exists()
+        if "/" in source and not is_hub_id and not folder.exists():
+            raise FolderError(f"{source} does not exist. Expected a model folder, minilm, or a hub id.")
         if folder.is_dir() and not (folder / "config.json").is_file():
             raise FolderError(f"{source} has no config.json. Expected a model folder with config.json.")
