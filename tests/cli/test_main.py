@@ -119,6 +119,19 @@ def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert run(capsys, "doctor") == (130, "", "regard: stopped\n")
 
 
+def test_what_is_kept_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_: object) -> None:
+        error = next(errors)
+        error.add_note("16 rows are kept: add --resume.")
+        raise error
+
+    errors = iter([KeyboardInterrupt(), OSError(28, "No space left"), MemoryError()])
+    monkeypatch.setitem(cli.COMMANDS, "doctor", cli.COMMANDS["doctor"]._replace(run=stop))
+    said = [run(capsys, "doctor")[2] for _ in range(3)]
+    assert said[:2] == [f"regard: {one}. 16 rows are kept: add --resume.\n" for one in ("stopped", "No space left")]
+    assert said[2].endswith("at once. 16 rows are kept: add --resume.\n")
+
+
 def test_progress_is_shown_to_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,12 @@ def test_space_at_the_edges_is_no_part_of_an_answer():
     assert [tuple(one)[:3] for one in answer.candidates] == [("Anna", 1, 5)]
 
 
+def test_accents_of_their_own_belong_to_an_answer():
+    answer = QuestionAnswering().answer(question_record("Rene\u0301 left"), [window_spans((0, 4, 2.0), (6, 10, 1.0))])
+    assert isinstance(answer, SpanAnswer)
+    assert [tuple(one)[:3] for one in answer.candidates] == [("Rene\u0301", 0, 5), ("left", 6, 10)]
+
+
 def test_no_more_candidates_than_can_be_read():
     spans = [(start, start + 1, float(-start)) for start in range(BEST)]
     answer = QuestionAnswering().answer(question_record("x" * BEST), [window_spans(*spans)])

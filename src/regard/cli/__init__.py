@@ -61,23 +61,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_error(error.with_flags)
         return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
     except KeyboardInterrupt as stop:
-        notes = getattr(stop, "__notes__", ())  # what is kept
-        print_error(". ".join(("stopped", *notes)))
+        print_error(_with_notes("stopped", stop))
         return 130
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a name too long for any file, an output that is full
         name = "" if error.filename is None else f"{shorten(str(error.filename), 100)}: "
-        print_error(f"{name}{error.strerror or error}")
+        print_error(_with_notes(f"{name}{error.strerror or error}", error))
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (MemoryError, RuntimeError) as error:
         if not _lacks_memory(error):
             raise
-        print_error("there is not enough memory. Use a smaller model, a smaller --batch-tokens or less data at once.")
+        advice = "Use a smaller model, a smaller --batch-tokens or less data at once."
+        print_error(_with_notes(f"there is not enough memory. {advice}", error))
         return 1
+
+
+def _with_notes(message: str, error: BaseException) -> str:
+    """A message with the notes of an error, such as what is kept."""
+    notes = getattr(error, "__notes__", ())
+    return ". ".join((message.rstrip("."), *notes)) if notes else message
 
 
 def _lacks_memory(error: BaseException) -> bool:

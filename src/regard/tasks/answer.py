@@ -33,6 +33,7 @@ from regard.model.transformer import Output
 from regard.ragged import Ragged
 from regard.tasks.task import Answer, Loss, RowOutputs, Task, internal, reject_label_settings
 from regard.text.flat_tokens import FlatTokens, Ints, bounds_of
+from regard.text.word_spans import after_marks
 
 CONTEXT = 3  # the part of a sequence that is the context
 MIN_ROWS = 30  # validation rows that a temperature is tuned on
@@ -377,6 +378,7 @@ def _merged(context: str, outputs: Sequence[WindowSpans]) -> list[tuple[tuple[in
             left = start + len(text) - len(text.lstrip())
             edges = left, left + len(text.strip())
             if edges[0] < edges[1]:
+                edges = left, after_marks(context, edges[1])
                 scores[edges] = max(score, scores.get(edges, score))
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:BEST]
 

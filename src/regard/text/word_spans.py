@@ -28,6 +28,13 @@ def word_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[
     return spans
 
 
+def after_marks(text: str, end: int) -> int:
+    """The position after the combining marks that follow a position: a tokenizer that strips them stops before."""
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end
+
+
 def _belong_together(text: str, span: tuple[int, int], at: int) -> bool:
     """Whether the characters from `at` on belong to the span that ends there."""
     if _continues(text[at]):
