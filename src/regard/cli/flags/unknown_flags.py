@@ -71,10 +71,10 @@ def _check_files(command: Command, words: Sequence[str]) -> None:
     """Several files where one is expected, as a shell makes them of `*.csv` without quotes."""
     kinds = get_type_hints(command.arguments, include_extras=True)
     names = [field.name for field in fields(command.arguments) if POSITIONAL in get_args(kinds[field.name])]
-    given = list(itertools.takewhile(lambda word: FLAG.match(word) is None, words))
-    if any("tuple" in str(kinds[name]) for name in names) or len(given) <= len(names) or not names:
+    leading = list(itertools.takewhile(lambda word: FLAG.match(word) is None, words))
+    if any("tuple" in str(kinds[name]) for name in names) or len(leading) <= len(names) or not names:
         return
-    files = given[len(names) - 1 :]
+    files = leading[len(names) - 1 :]
     if all(Path(word).is_file() for word in files):
         named = shorten(", ".join(files), 100)
         raise UsageError(
