@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 # These are read when torch is loaded or first computes, so they are set here; values of the user's own stay.
 # On ARM torch gives freed memory back to the system after 10 ms and faults it in again: up to a sixth of a step on the
 # CPU. There oneDNN also leaves a file perf-PID.map in the system's temporary folder for every process that computes.
-# On x86 a thread that waits for the others keeps its core busy for up to 17 ms, when another program could use it: a
-# text takes up to ten times as long if one other program runs. Now it is 0.2 ms.
+# On x86 a thread that waits for the others keeps its core busy for milliseconds (300,000 rounds), even if the thread
+# that it waits for needs that core: beside one busy program on two cores, a text takes seven times as long.
 SHORT_WAIT = ("GOMP_SPINCOUNT", "3000")
 if platform.machine().lower() in ("aarch64", "arm64"):
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")

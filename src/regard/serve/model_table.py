@@ -197,7 +197,7 @@ def check_folders(named: Mapping[str, str]) -> None:
     """Raise FolderError for a path that cannot be a model; the others may take minutes to load."""
     for source in named.values():
         folder = Path(source).expanduser()
-        parts = folder.parts
+        parts = folder.parts  # as `looks_like_hub_id`, whose package imports torch
         is_hub_id = len(parts) == 2 and not source.startswith((".", "~", "/")) and not Path(parts[0]).exists()
         if "/" in source and not is_hub_id and not folder.exists():
             raise FolderError(f"{source} does not exist. Expected a model folder, minilm, or a hub id.")

@@ -1,4 +1,4 @@
-"""Report a flag that a command does not have, or one that takes the arguments after it.
+"""Report a flag that a command does not have, one that takes the arguments after it, and several files for one.
 
 The parser would report missing arguments first, or only those.
 """
