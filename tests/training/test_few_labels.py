@@ -90,7 +90,7 @@ def test_lora_is_trained_again_as_a_whole(encoder: Path, tmp_path: Path) -> None
 def test_the_defaults_are_explained(encoder: Path) -> None:
     explained = {reason.name: reason for reason in explain_defaults(ROWS, start=encoder)}
     assert explained["head_init"].value == "contrastive"
-    first = "18 contrastive steps of 32 texts at 1e-4 come before, without the validation rows"
+    first = "18 contrastive steps of 32 texts at 0.0001 come before, without the validation rows"
     then = "then the head is fitted again, with them"
     assert explained["steps"].reason == f"{first}; {then}; more training made it worse on few rows"
     again = "there are few rows: the head is fitted again on all of them, validation rows too"

@@ -133,6 +133,15 @@ def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: 
         assert about.trainings == 1
 
 
+def test_few_labels_of_a_small_encoder_train_all_but_the_first_layer() -> None:
+    encoder = replace(from_preset("bert-mini", weights=False), pooling="mean")
+    abouts = [
+        estimate_training("mini", encoder, SPEED, "classify", rows, LENGTHS, pretrained=True, classes=2)
+        for rows in (100, 240)
+    ]
+    assert ["all but the first layer" in about.assumptions for about in abouts] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("task", "rows", "mean", "classes", "epochs", "words"),
     [

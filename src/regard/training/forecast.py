@@ -27,6 +27,7 @@ from regard.training.defaults.recipes import (
     DataSize,
     SimilarityTraining,
     classifier_recipe,
+    contrastive_recipe,
     contrastive_training,
     default_head_init,
     default_refit,
@@ -211,6 +212,8 @@ def _chosen(
     recipe = task_class(task).recipe(None if pretrained else config, size.sequences, gpu=gpu)
     if head_init == "probe":
         recipe = probe_recipe(config, size.sequences)
+    if head_init == "contrastive":
+        recipe = contrastive_recipe(config, size.sequences, gpu=gpu) or recipe
     if head_init == "similarity":
         repeats = pair_repeats(config, size.sequences)
         recipe = similarity_recipe(config, size.sequences, repeats=repeats, gpu=gpu)

@@ -144,10 +144,10 @@ class Settings:
     adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment.
     adam_eps: float = 1e-6  # AdamW epsilon; with much smaller values, rounding errors of the gradients change weights.
     layerwise_lr_decay: float | None = None  # Learning rate of each layer relative to the one above; 1 disables it.
-    # Parts that are not trained: embeddings, encoder, layer numbers (from 0), or none; chosen for few pairs on a CPU.
+    # Parts that are not trained: embeddings, encoder, layer numbers (from 0), or none; chosen for few rows on a CPU.
     freeze: tuple[str, ...] | None = None
     lora: Lora = Lora()
-    # Dropout of the whole network; if not given, the model's own, or 0 for small models of text pairs and short texts.
+    # Dropout of the whole network; if not given, the model's own, or 0 for small models of pairs, short or few texts.
     dropout: float | None = None
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
     # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.

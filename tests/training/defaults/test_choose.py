@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tests.sentence_encoder import write_sentence_encoder
 
+import regard
 from regard.errors import InputError
 from regard.training.defaults.explain import BY_USER
 from regard.training.inputs.preview import choose_settings, explain_defaults
@@ -79,6 +82,56 @@ def test_few_pairs_leave_the_first_layer_as_it_is_if_the_user_does_not_say_what_
         assert "few pairs on a CPU" in reasons["freeze"].reason
     many = choose_settings(PAIRS, start=deep_encoder, device="cpu")
     assert many.freeze == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "frozen", "dropout"),
+    [
+        (150, {}, ("embeddings", "0"), 0.0),
+        (240, {}, (), None),
+        (150, {"device": "cuda"}, (), None),
+        (150, {"epochs": 1}, (), None),
+        (150, {"steps": 3}, (), None),
+        (150, {"lora": 2}, (), None),
+        (150, {"layerwise_lr_decay": 0.9}, (), None),
+        (150, {"head_init": "probe"}, (), None),
+        (150, {"freeze": "none"}, ("none",), 0.0),
+        (150, {"dropout": 0.2}, ("embeddings", "0"), 0.2),
+    ],
+)
+def test_few_texts_change_the_upper_layers_without_dropout_on_a_cpu(
+    deep_encoder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    settings: dict[str, Any],
+    frozen: tuple[str, ...],
+    dropout: float | None,
+) -> None:
+    device = torch.device(settings.pop("device", "cpu"))
+    monkeypatch.setattr("regard.training.defaults.choose.pick_device", lambda _: device)
+    result = choose_settings(TEXTS[:rows], start=deep_encoder, device="cpu", **settings)
+    assert result.freeze == frozen
+    assert result.dropout == dropout
+    reasons = {one.name: one for one in explain_defaults(TEXTS[:rows], start=deep_encoder, device="cpu", **settings)}
+    if dropout == 0.0:
+        assert reasons["dropout"].reason == (
+            "the contrastive steps take less time on a CPU, and few texts are learned as well without"
+        )
+    if frozen == ("embeddings", "0"):
+        assert "few texts on a CPU are learned faster" in reasons["freeze"].reason
+
+
+def test_contrastive_training_leaves_frozen_parts_and_the_models_dropout_as_they_are(
+    deep_encoder: Path, tmp_path: Path
+) -> None:
+    regard.train(TEXTS[:60], out=tmp_path / "run", start=deep_encoder, device="cpu")
+    before, after = (load_file(folder / "model.safetensors") for folder in (deep_encoder, tmp_path / "run"))
+    changed = {name for name in before if not torch.equal(before[name], after.get(f"bert.{name}", after.get(name)))}
+    assert any(".layer.1." in name for name in changed)
+    assert not any("embeddings" in name or ".layer.0." in name for name in changed)
+    assert json.loads((tmp_path / "run/config.json").read_text())["hidden_dropout_prob"] == 0.1
+    network = regard.load(tmp_path / "run").network
+    assert {module.p for module in network.modules() if isinstance(module, torch.nn.Dropout)} == {0.1}
 
 
 def test_a_part_that_is_not_there_is_refused_before_a_training(encoder: Path) -> None:

@@ -16,6 +16,7 @@ from regard.training.defaults.recipes import (
     DataSize,
     chosen_settings,
     classifier_recipe,
+    contrastive_recipe,
     contrastive_training,
     default_head_init,
     fill_from_recipe,
@@ -248,6 +249,25 @@ def test_few_pairs_do_not_change_the_first_layer(name: str, rows: int, gpu: bool
         assert fill_from_recipe(Settings(freeze=given), recipe).freeze == given
     assert isinstance(config, ModelConfig)
     assert similarity_recipe(replace(config, distinct_layers=1), rows).freeze == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "gpu", "measured"),
+    [
+        ("bert-mini", 200, False, True),
+        ("bert-mini", 201, False, False),
+        ("bert-mini", 200, True, False),
+        ("bert-tiny", 200, False, False),  # two layers
+        ("bert-base-uncased", 200, False, False),
+    ],
+)
+def test_few_texts_do_not_change_the_first_layer(name: str, rows: int, gpu: bool, measured: bool) -> None:
+    config = from_preset(name, weights=False).config
+    recipe = contrastive_recipe(config, rows, gpu=gpu)
+    assert (recipe is not None) == measured
+    if recipe is not None:
+        assert (recipe.freeze, recipe.dropout) == (("embeddings", "0"), 0.0)
+        assert recipe.epochs == probe_recipe(config, rows).epochs
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from regard.tasks.task import Task
 from regard.training.defaults.recipes import (
     DataSize,
     classifier_recipe,
+    contrastive_recipe,
     fill_from_recipe,
     fine_tuning_dropout,
     pair_recipe,
@@ -60,13 +61,13 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
     """
     task, model, baseline, rows = training.task, training.model, training.baseline, training.rows
     config, gpu = model.checkpoint.config, pick_device(settings.device).type == "cuda"
-    plain = not training.distilled and not settings.lora.rank and settings.layerwise_lr_decay is None
+    plain = _is_plain(settings, training)
     has_dropout = bool(config.dropout if settings.dropout is None else settings.dropout)  # as R-Drop needs
     repeatable = plain and training.ranks == 1 and settings.epochs is None and settings.steps is None
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
     if model.probe:
-        return probe_recipe(config, rows)
+        return _contrastive_recipe(settings, training) or probe_recipe(config, rows)
     if model.head_init == "similarity":
         repeats = settings.repeats or (pair_repeats(config, rows) if repeatable else 1)
         recipe = similarity_recipe(config, rows, repeats=repeats, gpu=gpu)
@@ -87,18 +88,39 @@ def choose_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
 
 
 def with_dropout(settings: Settings, training: NewTraining) -> Settings:
-    """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
+    """The settings with the dropout that a classifier is trained with, if none was given; set in the network too."""
+    dropout = None if settings.dropout is not None else _default_dropout(settings, training)
+    if dropout is None:
+        return settings
+    set_dropout(training.model.checkpoint.network, dropout)
+    return replace(settings, dropout=dropout)
+
+
+def _default_dropout(settings: Settings, training: NewTraining) -> float | None:
+    """The dropout that a pretrained classifier is trained with; None for the model's own."""
     task, model = training.task, training.model
+    if recipe := _contrastive_recipe(settings, training):
+        return recipe.dropout
     pairs = task.probe == "request"
     single_texts = has_two_classes(task) and model.head_init == "random" and not training.distilled
-    fine_tuned = training.baseline is None and model.pretrained and (pairs or single_texts) and not settings.rdrop
-    if settings.dropout is not None or not fine_tuned:
-        return settings
+    if training.baseline is not None or not model.pretrained or not (pairs or single_texts) or settings.rdrop:
+        return None
     mean_length = None if pairs else training.size.mean
-    dropout = fine_tuning_dropout(model.checkpoint.config, training.rows, mean_length=mean_length)
-    if dropout is not None:
-        set_dropout(model.checkpoint.network, dropout)
-    return replace(settings, dropout=dropout)
+    return fine_tuning_dropout(model.checkpoint.config, training.rows, mean_length=mean_length)
+
+
+def _contrastive_recipe(settings: Settings, training: NewTraining) -> Recipe | None:
+    """The recipe of contrastive training of all weights that no steps on the labels follow, where it has its own."""
+    without_steps = settings.epochs is None and settings.steps is None
+    if training.model.head_init != "contrastive" or not without_steps or not _is_plain(settings, training):
+        return None
+    gpu = pick_device(settings.device).type == "cuda"
+    return contrastive_recipe(training.model.checkpoint.config, training.rows, gpu=gpu)
+
+
+def _is_plain(settings: Settings, training: NewTraining) -> bool:
+    """Whether all weights are trained, without a teacher, and the user leaves open how the rate differs by layer."""
+    return not training.distilled and not settings.lora.rank and settings.layerwise_lr_decay is None
 
 
 def has_two_classes(task: Task) -> bool:

@@ -54,7 +54,8 @@ def explain_settings(
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
     if inputs.fitted:
-        return [*rows, _no_steps(inputs, refit=refit), *_freeze(user_settings, chosen)]
+        parts = [*_no_dropout(user_settings, chosen, inputs), *_freeze(user_settings, chosen, inputs)]
+        return [*rows, _no_steps(inputs, refit=refit), *parts]
     return [*rows, *_optimization(user_settings, chosen, inputs)]
 
 
@@ -69,8 +70,8 @@ def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
         head_only = ", without the validation rows; then the head is fitted again, with them"
         twice = ", twice: without the validation rows and with them"
         often += head_only if refits_head_only(inputs, device) else twice
-    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.0e} come before{often}"
-    return SettingReason("steps", "0", f"{first.replace('e-0', 'e-')}; more training made it worse on few rows")
+    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.2g} come before{often}"
+    return SettingReason("steps", "0", f"{first}; more training made it worse on few rows")
 
 
 def _validation(user: Settings, data: LabeledData) -> SettingReason:
@@ -174,13 +175,13 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     value = f"{chosen.schedule}, {chosen.warmup:g}"
     by_user = user.schedule is not None or user.warmup is not None
     yield SettingReason("schedule, warmup", value, BY_USER if by_user else reason)
-    value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
-    reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
     if chosen.dropout == 0.0:
-        what = "pairs" if inputs.task.probe == "request" else "short texts"
-        reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
-    yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
-    yield from _freeze(user, chosen)
+        yield from _no_dropout(user, chosen, inputs)
+    else:
+        value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
+        reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
+        yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
+    yield from _freeze(user, chosen, inputs)
     yield from _rdrop(user, chosen, inputs)
     if (chosen.repeats or 1) > 1:
         reason = "the mean of the weights of several short trainings is better than one long training"
@@ -189,9 +190,19 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         yield _both_orders(user, chosen, inputs)
 
 
-def _freeze(user: Settings, chosen: Settings) -> Iterator[SettingReason]:
+def _no_dropout(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    if chosen.dropout == 0.0:
+        what = "pairs" if inputs.task.probe == "request" else "short texts"
+        reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
+        if inputs.fitted:
+            reason = "the contrastive steps take less time on a CPU, and few texts are learned as well without"
+        yield SettingReason("dropout", "0", reason if user.dropout is None else BY_USER)
+
+
+def _freeze(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
     if chosen.freeze:
-        reason = "few pairs on a CPU are learned faster, and as well or better, without training the first layer"
+        what = "texts" if inputs.fitted else "pairs"
+        reason = f"few {what} on a CPU are learned faster, and as well or better, without training the first layer"
         yield SettingReason("freeze", " ".join(chosen.freeze), reason if user.freeze is None else BY_USER)
 
 
