@@ -275,10 +275,11 @@ def contrastive_training(rows: int, classes: int, *, gpu: bool) -> ContrastiveTr
     """With very few rows of each class, the vectors stay closer to the pretrained ones.
 
     With two classes and enough rows, the mean of several faster trainings is better. On a GPU they take seconds. On a
-    CPU, few rows take fewer steps, once.
+    CPU, few rows take fewer and larger steps, once.
     """
     if rows < VERY_FEW_ROWS * classes:
-        return ContrastiveTraining(steps=25, texts=TEXTS, lr=4e-5, once=True)
+        steps, lr = (25, 4e-5) if gpu else (12, 8e-5)
+        return ContrastiveTraining(steps, TEXTS, lr, once=True)
     if gpu and classes == 2 and rows >= REPEATED_ROWS * classes:
         return ContrastiveTraining(steps=50, texts=TEXTS, lr=1e-4, repeats=3)
     if not gpu and rows <= REFIT_ROWS:
