@@ -1,7 +1,7 @@
 """CPU seconds and scores of the defaults beside those before the study of defaults.md, on small parts of several sets.
 
     OMP_NUM_THREADS=1 python benchmarks/defaults_cpu.py --data DATA [--rows 400] [--draws 3] [--test-rows 1000]
-    OMP_NUM_THREADS=1 python benchmarks/defaults_cpu.py --data DATA --sets sst2 novels topics-20 --per-class 8
+    OMP_NUM_THREADS=1 python benchmarks/defaults_cpu.py --data DATA --sets sst2 imdb-150 novels topics-20 --per-class 8
 
 "before": a random head on the first token, the model's own dropout, the learning rate and epochs of that time, a tenth
 of the rows for validation, sentences without context. "now": nothing is given. Both are trained on the same rows, one
@@ -27,6 +27,8 @@ from regard.training.load_data import fingerprint, load_data
 
 TASKS = {
     "sst2": "classify",
+    "agnews": "classify",
+    "imdb-150": "classify",
     "novels": "classify",
     "topics-20": "classify",
     "mrpc": "pair",

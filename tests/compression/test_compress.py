@@ -76,6 +76,7 @@ def test_the_fastest_model_that_keeps_the_score(
     assert result.rows == 120
     stored = json.loads((out / "compression.json").read_text())
     assert stored["chosen"] == result.chosen
+    assert stored["seconds"] == result.seconds > 0
     card = (out / "README.md").read_text()
     assert "## Compression" in card
     assert f"| **{result.chosen}** |" in card

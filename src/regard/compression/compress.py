@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -106,11 +106,10 @@ def compress(
 
     Example: `regard.compress("runs/reviews", "reviews.csv", floor=0.99, out="runs/small").chosen`.
     """
-    started = clock.monotonic()
+    request = _Request(Path(out).expanduser(), floor, parse_duration(time), target_ms, allow_below_floor, overwrite)
     check_floor(floor)
     check_methods(methods)
     user_settings = Settings.of(settings)
-    request = _Request(Path(out).expanduser(), floor, parse_duration(time), target_ms, allow_below_floor, overwrite)
     reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
     reading |= {"test": test, "dev": dev, "test_fraction": test_fraction}
     opened, task, rows = _open(model, data, user_settings.device, reading)
@@ -124,8 +123,7 @@ def compress(
         workshop = Workshop(Teacher(opened, task, work.teacher_cache, progress), rows.labeled, settings, training)
         workshop.more_rows = lambda: _more_rows(workshop, texts, user_settings.seed)
         result = _compress(request, workshop, work, rows, candidates, progress)
-        result = result if keep_all else _without_candidates(result, work)
-    return replace(result, seconds=round(clock.monotonic() - started, 3))
+        return result if keep_all else _without_candidates(result, work)
 
 
 @dataclass(frozen=True)
@@ -138,6 +136,7 @@ class _Request:
     target_ms: float | None
     allow_below_floor: bool
     overwrite: bool
+    started: float = field(default_factory=clock.monotonic)
 
 
 def _compress(
@@ -267,6 +266,7 @@ def _finish(search: Search, rows: ComparedData, request: _Request) -> Compressio
         rows=len(rows.test),
         dev_rows=len(rows.labeled.dev),
         notes=tuple(notes),
+        seconds=round(clock.monotonic() - request.started, 3),
     )
     if chosen is None:
         raise BelowFloor(below_floor_message(search), result)

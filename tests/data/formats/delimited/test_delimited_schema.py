@@ -64,3 +64,15 @@ def test_unknown_columns_are_named_as_the_task_needs_them(tmp_path: Path, task: 
     path = write_file(tmp_path / "rows.csv", "a,b,c\nx,y,1\nz,w,2\n")
     with pytest.raises(DataError, match=f"no column with a known name.* --columns {columns} by name"):
         read(path, task=task)
+
+
+@pytest.mark.parametrize(("delimiter", "named"), [(";", "semicolons"), (",", "commas")])
+def test_a_tsv_file_without_tabs_is_read_with_another_format(tmp_path: Path, delimiter: str, named: str) -> None:
+    rows = [("text", "label"), ("fine day", "good"), ("bad day", "bad")]
+    path = write_file(tmp_path / "rows.tsv", "".join(f"{delimiter.join(row)}\n" for row in rows))
+    with pytest.raises(DataError, match=f"first row has {named}, but no tab: read it as CSV, with --format csv"):
+        read(path)
+    assert text_and_label(read(path, format="csv")) == rows[1:]
+    write_file(path, "some line; without names\nanother\n")
+    with pytest.raises(DataError, match="Name the columns"):
+        read(path)

@@ -177,7 +177,7 @@ def _with_decimal_points(
 def _infer_two_columns(name: str, schema: Schema, options: ReadOptions, cells: Sequence[Sequence[str]]) -> Schema:
     """Two columns without known names: a text and its label, or in a TSV a text and its translation."""
     first_row = " | ".join(f"{cell:.30}" for cell in cells[0][:6])
-    fix = columns_help(options.task)
+    fix = _without_tabs(schema, cells[0]) or columns_help(options.task)
     error = DataError(f"has no column with a known name (the first row is: {first_row})", file=name, fix=fix)
     rows = [row for row in cells if len(row) == 2]
     if len(cells[0]) != 2 or options.task not in (None, "classify", "translate"):
@@ -196,6 +196,17 @@ def _infer_two_columns(name: str, schema: Schema, options: ReadOptions, cells: S
         raise error
     reason = f"{schema.reason}; two columns of text are read as a text and its translation"
     return replace(schema, task="translate", columns={"source": "0", "target": "1"}, reason=reason)
+
+
+def _without_tabs(schema: Schema, first: Sequence[str]) -> str | None:
+    """How a table with the suffix of TSV files is read if its first row has no tab, but names columns."""
+    if schema.format != "tsv" or len(first) != 1:
+        return None
+    cells = _first_cells(first[0])
+    if len(cells) == 1 or not is_header(cells, {}):
+        return None
+    sign = "semicolons" if infer_delimiter("csv", first[0]) == ";" else "commas"
+    return f'Its first row has {sign}, but no tab: read it as CSV, with --format csv (format="csv" in Python).'
 
 
 def _are_labels(values: Sequence[str]) -> bool:
