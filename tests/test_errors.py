@@ -35,6 +35,12 @@ def test_every_kind_of_error_does_it(kind: type[RegardError]) -> None:
     assert str(pickle.loads(pickle.dumps(error))).startswith("batch_tokens is 0")
 
 
+def test_the_parts_of_a_data_error_have_no_marks() -> None:
+    error = DataError(f"has no {setting('columns')}", fix=f"Use {setting('format', 'csv')}.")
+    assert (error.message, error.fix) == ("has no columns", "Use format='csv'.")
+    assert error.with_flags == "has no --columns. Use --format csv."
+
+
 def test_values_of_a_user_cannot_break_a_message() -> None:
     value = "a\x02b\x1fc\x03d" + "x" * 500
     error = InputError(f"{setting('task', value)} was given.")

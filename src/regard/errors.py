@@ -61,6 +61,11 @@ def call_or_command(call: str, command: str) -> str:
     return f"\x02{call}\x1f{command}\x03"
 
 
+def _in_python(message: str) -> str:
+    """A message whose settings are written as in Python."""
+    return _SETTING.sub(r"\1", message)
+
+
 class RegardError(Exception):
     """Base class of all errors that a user can fix. The command line prints the message and exits with status 1.
 
@@ -75,7 +80,7 @@ class RegardError(Exception):
 
     def __init__(self, message: object = "", *args: object) -> None:
         self.with_flags = _readable(_SETTING.sub(r"\2", str(message)))
-        super().__init__(_readable(_SETTING.sub(r"\1", str(message))), *args)
+        super().__init__(_readable(_in_python(str(message))), *args)
 
     def add(self, words: str) -> None:
         """Add a sentence to the message."""
@@ -113,14 +118,14 @@ class DataError(RegardError, ValueError):
         fix: str | None = None,
         kind: str = "bad-row",
     ) -> None:
-        self.message = message
+        self.message = _in_python(message)
         self.kind = kind
         self.file = file
         self.line = line
         self.row = row
         self.column = column
         self.expected = expected
-        self.fix = fix
+        self.fix = None if fix is None else _in_python(fix)
         numbers = [("line", line), ("row", row), ("column", column)]
         position = ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
         location = " ".join(part for part in (file, position) if part)

@@ -15,7 +15,7 @@ from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_rows
 from regard.data.schema.schema import ReadOptions, Schema
 from regard.data.sources.memory import MemorySource
 from regard.data.sources.sources import Source
-from regard.errors import DataError, setting
+from regard.errors import DataError
 
 SECOND_READ = 1 << 24
 PLAIN_COLUMNS = {"text": "text"}  # what a reader of plain text calls its only column
@@ -62,7 +62,7 @@ def _with_columns(plain: Format, source: Source, start: FileStart, columns: Mapp
     raise DataError(
         f"is plain text and has no columns, but columns were given ({names})",
         file=source.name,
-        fix=f"Leave them out, or, if it is a table, name its format, such as {setting('format', 'csv')}.",
+        fix='Leave them out, or, if it is a table, name its format, such as --format csv (format="csv" in Python).',
     )
 
 
