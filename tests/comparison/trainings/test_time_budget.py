@@ -151,6 +151,9 @@ def test_a_training_without_the_time_to_learn_similarity_begins_again_without(
         f"{left_out}; the training begins again",
         "scores of 3 validation rows say little; --folds 5 (regard.cross_validate) scores every row",
     ]
+    begins = [event.values["lines"] for event in events if event.kind == "begin"]
+    assert begins
+    assert not any("resume" in line for lines in begins for line in lines)
     shortened = read_shortened(tmp_path / "model")
     assert shortened is not None
     assert (shortened.steps, shortened.without) == (None, LEARNING)

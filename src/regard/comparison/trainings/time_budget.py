@@ -141,13 +141,14 @@ def train_within(
     options = dict(settings) if shortened is None else shortened.applied(settings)
     train_to_folder = partial(_train, folder, data, preset, start)
     if seconds is None or (shortened is not None and shortened.steps is not None):
-        return train_to_folder(options, training, again=folder.exists())
+        return train_to_folder(options, training, resume=folder.exists())
     deadline = time.monotonic() + seconds
-    again = folder.exists()
+    began = False
     while True:
         left = max(deadline - time.monotonic(), 1.0)
+        guard = BudgetGuard(left, training, options)
         try:
-            return train_to_folder(options, BudgetGuard(left, training, options), again=again)
+            return train_to_folder(options, guard, resume=folder.exists() and not began, overwrite=began)
         except SlowStart as slow:
             shortened = ShortenedTraining(None, None, seconds, without=slow.what)
         except OverBudget as over:
@@ -155,7 +156,7 @@ def train_within(
         report_shortened(training, shortened)
         with atomic_text_file(_limit_file(folder)) as file:
             file.write(json.dumps(asdict(shortened)) + "\n")
-        options, again = shortened.applied(settings), True
+        options, began = shortened.applied(settings), True
         if shortened.steps is not None:
             shared: dict[str, Any] = {"preset": preset, "start": start, "out": folder, "progress": training}
             return train(data, overwrite=True, **shared, **options).seconds
@@ -211,13 +212,14 @@ def _train(
     settings: dict[str, Any],
     progress: OnTrainingEvent | None,
     *,
-    again: bool,
+    resume: bool,
+    overwrite: bool = False,
 ) -> float:
     """Train, or resume what is in the folder; a state that cannot be resumed is trained again from the beginning."""
     shared: dict[str, Any] = {"preset": preset, "start": start, "out": folder, "progress": progress, **settings}
-    if again:
+    if resume:
         try:
             return train(data, resume=True, **shared).seconds
         except FolderError:
-            return train(data, overwrite=True, **shared).seconds
-    return train(data, **shared).seconds
+            overwrite = True
+    return train(data, overwrite=overwrite, **shared).seconds
