@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.errors import InputError, did_you_mean, shorten
+from regard.errors import InputError, call_or_command, did_you_mean, shorten
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
 
@@ -197,9 +197,10 @@ class ModelConfig:
             small = [n for n in range(1, math.isqrt(self.width) + 1) if self.width % n == 0]
             near = sorted({*small, *(self.width // n for n in small)})
             best = min(near, key=lambda n: abs(n - self.attention.heads))
+            head_width = call_or_command("attention.head_width", "--model.attention.head-width")
             raise InputError(
                 f"{self.attention.heads} heads do not divide the width {self.width}. "
-                f"Use {best} heads, or set attention.head_width."
+                f"Use {best} heads, or set {head_width}."
             )
         if self.positions.kind == "rotary" and self.head_width % 2:
             raise InputError(f"rotary positions need an even head width, not {self.head_width}.")

@@ -74,6 +74,14 @@ def test_what_does_not_fit_the_preset(preset: str, settings: ModelSettings, mess
         config_changes(preset, settings)
 
 
+def test_advice_names_flags_on_the_command_line() -> None:
+    with pytest.raises(InputError) as caught:
+        config_changes("tiny-gpt2", ModelSettings(attention=AttentionSettings(heads=5)))
+    assert str(caught.value).endswith("or set attention.head_width.")
+    assert caught.value.with_flags.startswith("--model.attention.heads 5: ")
+    assert caught.value.with_flags.endswith("or set --model.attention.head-width.")
+
+
 def test_a_trained_network_is_not_changed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"model\.layers was given, but the network to start from is trained already"):
         regard.train("missing.csv", start="minilm", out=tmp_path / "run", model={"layers": 3})

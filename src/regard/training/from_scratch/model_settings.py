@@ -8,7 +8,7 @@ from typing import Any, Literal, get_type_hints
 
 from regard.checkpoint.families import preset
 from regard.config import ACTIVATIONS, Config, ModelConfig, RecurrentConfig
-from regard.errors import InputError, did_you_mean, setting
+from regard.errors import InputError, call_or_command, did_you_mean, setting
 
 Positions = Literal["none", "learned", "sinusoidal", "rotary", "relative", "alibi"]
 RECURRENT = ("layers", "width", "cell", "attention.score", "attention.window")  # settings of a recurrent network
@@ -73,8 +73,9 @@ def config_changes(name: str, settings: ModelSettings) -> dict[str, Any]:
         return _recurrent_changes(name, config, changes)
     except InputError as error:
         flags = ", ".join(setting(f"model.{one}", value) for one, value in changes.items())
-        message = str(error)
-        raise error if message.startswith("model.") else InputError(f"{flags}: {message}") from None
+        if str(error).startswith("model."):
+            raise
+        raise InputError(f"{flags}: {call_or_command(str(error), error.with_flags)}") from None
 
 
 def _transformer_changes(name: str, config: ModelConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
