@@ -64,6 +64,24 @@ def test_every_label_is_divided_in_the_same_shares(count: int, labels: int, seed
             assert abs(label_counts[label] - share * whole) <= 2
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_only_record_of_a_label_can_be_kept_for_training(seed: int) -> None:
+    single = [ClassifyRecord(f"rare {number}", f"rare {number}") for number in range(4)]
+    twice = [ClassifyRecord("twice", "rare 4"), ClassifyRecord("twice", "rare 4", group="b")]
+    all_records = [*records(30), *single, *twice, PairRecord("a", "b", "rare 5")]
+    split = split_records(all_records, {"train": 0.8, "valid": 0.2}, seed=seed, rare_labels="train")
+    assert {all_records[row].label for row in split["valid"]} == {"label 0", "label 1"}  # type: ignore[attr-defined]
+    assert 6 <= len(split["valid"]) <= 8
+    few = [ClassifyRecord(f"text {number}", f"label {number}") for number in range(4)]
+    assert all(split_records(few, {"train": 0.5, "valid": 0.5}, seed=seed, rare_labels="train").values())
+
+
+def test_numbers_are_no_rare_labels() -> None:
+    numbers = [ClassifyRecord(f"text {number}", float(number)) for number in range(10)]
+    by_chance = split_records(numbers, {"train": 0.8, "valid": 0.2})
+    assert split_records(numbers, {"train": 0.8, "valid": 0.2}, rare_labels="train") == by_chance
+
+
 def test_a_seed_gives_the_same_parts_and_another_gives_others() -> None:
     all_records = records(200)
     assert split_records(all_records, seed=1) == split_records(all_records, seed=1)

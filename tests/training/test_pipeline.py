@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from tests.training.inputs import run_context, training_inputs
 
-from regard.data.records import ClassifyRecord
-from regard.metrics.confidence import Score
 from regard.tasks.inference import ScoreResult
-from regard.tasks.task import RowOutputs
 from regard.training import validation
 from regard.training.engine.loop import fit
 from regard.training.output.metrics_log import TrainingEvent
@@ -27,7 +23,6 @@ from regard.training.pipeline import (
     plan_training,
     resume_settings,
     run_pipeline,
-    score_note,
     with_background_import,
     with_validation,
 )
@@ -163,47 +158,3 @@ def test_the_model_in_words(tmp_path: Path) -> None:
     job = replace(job, network=torch.nn.Linear(999, 2))  # type: ignore[arg-type]  # 2,000 weights
     assert model_line(job, "mine", pretrained=True) == "model: mine, 2,000 parameters, on cpu"
     assert model_line(job, "mine", pretrained=False).endswith("on cpu, untrained (randomly initialized)")
-
-
-@pytest.mark.parametrize(
-    ("accuracy", "low", "words"),
-    [
-        (0.6, 0.5, "no better than guessing: {}, the model is right for 60.0%"),
-        (0.75, 0.7, "no better than guessing: {}, the model is right for 75.0%"),
-        (0.8, 0.7, "not clearly better than guessing: {}, the model for 70.0% to 95.0%"),
-        (0.9, 0.76, None),
-    ],
-)
-def test_a_classifier_that_may_be_no_better_than_guessing_is_noted(
-    accuracy: float, low: float, words: str | None
-) -> None:
-    """The interval says whether it is better."""
-    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a") * 5]
-    result: Any = SimpleNamespace(scores={"accuracy": Score(accuracy, low, 0.95)})
-    expected = 'always "a" would be right for 75.0% of the validation rows'
-    assert score_note(rows, result, split_off=True) == (None if words is None else words.format(expected))
-
-
-def test_few_validation_rows_are_noted() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label="a"), ())] * 2
-    result: Any = SimpleNamespace(scores={"accuracy": Score(1.0, 0.3, 1.0)})
-    assert score_note(rows, result, split_off=False) is None
-    assert (
-        score_note(rows, result, split_off=True)
-        == "scores of 2 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
-    )
-
-
-def test_guessing_is_noted_with_few_rows_too() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in "aaab"]
-    result: Any = SimpleNamespace(scores={"accuracy": Score(0.75, 0.3, 1.0)})
-    assert score_note(rows, result, split_off=True) == (
-        'scores of 4 validation rows say little, and are no better than guessing: always "a" would be right for 75.0% '
-        "of the validation rows, the model is right for 75.0%; --folds 5 (regard.cross_validate) scores every row"
-    )
-
-
-def test_numbers_are_not_compared_with_guessing() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
-    result: Any = SimpleNamespace(scores={"accuracy": Score(0.0, 0.0, 1.0)})
-    assert score_note(rows, result, split_off=True) is None

@@ -1,7 +1,7 @@
 """Split records into train, valid and test.
 
 Records of one group (an article, a patient, a user) and duplicates stay on one side. Every part gets its fraction of
-every label. The same seed gives the same parts.
+every label; the only record of a label can be kept for training. The same seed gives the same parts.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from regard.data.records import Record, TagRecord
+from regard.data.records import ClassifyRecord, PairRecord, Record, TagRecord
 from regard.errors import InputError, pluralize
 
 Key = Callable[[Record], Hashable]
@@ -27,6 +28,7 @@ def split_records(
     seed: int = 0,
     stratify: bool | Key = True,
     group: Key | None = None,
+    rare_labels: str | None = None,
 ) -> dict[str, list[int]]:
     """The indices of the records of each part, in order; every record is in exactly one part.
 
@@ -35,6 +37,8 @@ def split_records(
         not at all.
     group: key of the records that stay on one side; if not given, `record.group`, and for sentences of many documents
         their document. Duplicates stay together, unless documents do.
+    rare_labels: the part that gets the records of a label which all stay on one side, as a single one does; by chance
+        if None, and if another part would be empty.
     """
     _check(records, parts)
     groups = (_documents(records) if group is None else None) or group_records(records, group)
@@ -45,7 +49,11 @@ def split_records(
     # order remains within equal keys.
     order.sort(key=lambda number: -len(groups[number]))
     order.sort(key=lambda number: strata[groups[number][0]])
-    split = _distribute([groups[number] for number in order], parts)
+    ordered = [groups[number] for number in order]
+    rare = [] if rare_labels is None else _groups_of_rare_labels(records, ordered)
+    split = _distribute(ordered, parts, {number: str(rare_labels) for number in rare})
+    if rare and not all(split.values()):
+        split = _distribute(ordered, parts)
     empty = [name for name, rows in split.items() if not rows]
     if empty:
         raise InputError(
@@ -111,20 +119,33 @@ def _strata(records: Sequence[Record], stratify: bool | Key) -> list[str]:
     return [f"{bisect_right(edges, one):02d}" if isinstance(one, float) else one for one in strata]
 
 
-def _distribute(groups: Sequence[Sequence[int]], parts: Mapping[str, float]) -> dict[str, list[int]]:
-    """Add each group to the part that is furthest below its fraction.
+def _groups_of_rare_labels(records: Sequence[Record], groups: Sequence[Sequence[int]]) -> list[int]:
+    """The numbers of the groups that have a label which no other group has."""
+    groups_of: dict[str, set[int]] = defaultdict(set)
+    for number, rows in enumerate(groups):
+        for row in rows:
+            record = records[row]
+            if isinstance(record, ClassifyRecord | PairRecord) and isinstance(record.label, str):
+                groups_of[record.label].add(number)
+    return [min(numbers) for numbers in groups_of.values() if len(numbers) == 1]
+
+
+def _distribute(
+    groups: Sequence[Sequence[int]], parts: Mapping[str, float], chosen: Mapping[int, str] | None = None
+) -> dict[str, list[int]]:
+    """Add each group to the part that is furthest below its fraction, or to the one that is chosen for its number.
 
     As groups are ordered by stratum, every stratum is divided in the same fractions, and rounding errors of one stratum
     are corrected in the next.
     """
-    fractions = list(parts.values())
-    split: list[list[int]] = [[] for _ in parts]
+    split: dict[str, list[int]] = {name: [] for name in parts}
     distributed = 0
-    for rows in groups:
+    for number, rows in enumerate(groups):
         distributed += len(rows)
-        missing = [fraction * distributed - len(own) for fraction, own in zip(fractions, split, strict=True)]
-        split[missing.index(max(missing))].extend(rows)
-    return {name: sorted(rows) for name, rows in zip(parts, split, strict=True)}
+        missing = {name: fraction * distributed - len(split[name]) for name, fraction in parts.items()}
+        part = (chosen or {}).get(number) or max(missing, key=lambda name: missing[name])
+        split[part].extend(rows)
+    return {name: sorted(rows) for name, rows in split.items()}
 
 
 def _check(records: Sequence[Record], parts: Mapping[str, float]) -> None:

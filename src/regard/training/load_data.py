@@ -147,7 +147,7 @@ def _split_off(
 ) -> tuple[list[Record], list[Record]]:
     """Training and validation records, the latter a fraction of all."""
     try:
-        parts = split_records(records, {"train": 1 - fraction, "dev": fraction}, seed=seed)
+        parts = split_records(records, {"train": 1 - fraction, "dev": fraction}, seed=seed, rare_labels="train")
     except InputError as error:
         if task is not None:
             task_class(task).from_records(records)  # a missing label or a single class is the better error

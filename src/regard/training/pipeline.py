@@ -11,16 +11,15 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from regard.data.records import ClassifyRecord, PairRecord
-from regard.errors import InputError, pluralize, setting
+from regard.errors import InputError, setting
+from regard.tasks.classify import Classify
 from regard.tasks.inference import ScoreResult, score_outputs
-from regard.tasks.task import Answer, RowOutputs, Task
+from regard.tasks.task import Answer, Task
 from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults.recipes import resolve_settings, without_steps
 from regard.training.engine.distributed.fsdp import unshard
@@ -34,6 +33,7 @@ from regard.training.head_init.similarity import LEARNING
 from regard.training.job import FitResult, TrainingJob
 from regard.training.output.curves import import_in_background
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.score_note import score_note
 from regard.training.output.trackers import with_trackers
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
@@ -54,7 +54,6 @@ FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "pat
 REPEATS_LINE = "repeats: {} such trainings with other seeds, whose weights are averaged; --repeats 1 trains once"
 REFIT_LINE = "refit: then another network is trained on all rows, validation rows too; --refit no leaves this out"
 HEAD_LINE = "refit: then the head is fitted again on all rows, validation rows too; --refit no leaves this out"
-FEW_ROWS = 20  # validation rows, below which a score says little
 Result = TypeVar("Result", bound=TrainResult)
 
 
@@ -268,7 +267,8 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         **inputs.details(scores),
         **({} if inputs.order_check is None else inputs.order_check.details()),
     }
-    note = score_note(rows.rows, scores, split_off=inputs.data.split_off)
+    labels = job.task.names if isinstance(job.task, Classify) and job.task.kind == "single" else ()
+    note = score_note(rows.rows, scores, split_off=inputs.data.split_off, labels=labels)
     if note is not None:
         context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": note}))
     uncalibrated = None if first_scores is None else first_scores.calibration
@@ -282,29 +282,6 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
     return TrainedRun(context, inputs, job, fitted, task, scores, details, rows.rows, answers, uncalibrated)
-
-
-def score_note(rows: Sequence[RowOutputs], scores: ScoreResult | None, *, split_off: bool) -> str | None:
-    """A remark on scores of few rows, or of a classifier that may be no better than its most frequent class; else None.
-
-    split_off: the rows were split off from the training data, so that cross-validation could score more.
-    """
-    records = [row.record for row in rows if isinstance(row.record, ClassifyRecord | PairRecord)]
-    labels = Counter(record.label for record in records if isinstance(record.label, str))
-    if scores is None or "accuracy" not in scores.scores or not labels:
-        return None
-    (label, count), accuracy = labels.most_common(1)[0], scores.scores["accuracy"]
-    share = count / len(rows)
-    guesses = (accuracy.value if len(rows) < FEW_ROWS else accuracy.low) <= share < 1
-    often = f'always "{label}" would be right for {share:.1%} of the validation rows'
-    guessing = f"no better than guessing: {often}, the model is right for {accuracy.value:.1%}"
-    if accuracy.value > share:
-        guessing = f"not clearly better than guessing: {often}, the model for {accuracy.low:.1%} to {accuracy.high:.1%}"
-    if len(rows) < FEW_ROWS and split_off:
-        few = f"scores of {pluralize(len(rows), 'validation row')} say little"
-        advice = "--folds 5 (regard.cross_validate) scores every row"
-        return f"{few}, and are {guessing}; {advice}" if guesses else f"{few}; {advice}"
-    return guessing if guesses and len(rows) >= FEW_ROWS else None
 
 
 def tune_task(

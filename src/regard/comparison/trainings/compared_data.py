@@ -93,7 +93,7 @@ def load_compared_data(
 
 def _split(records: list[Record], parts: Mapping[str, float], seed: int) -> dict[str, list[Record]]:
     try:
-        rows = split_records(records, parts, seed=seed)
+        rows = split_records(records, parts, seed=seed, rare_labels="train")
     except InputError as error:
         groups = len(group_records(records))
         what = f"{pluralize(len(records), 'row')} in {pluralize(groups, 'group')}" if groups < len(records) else None

@@ -103,8 +103,9 @@ class LabelRule:
                 continue
             if split == train:
                 self._check_single_label(split, counts)
-                self._check_unusual(split, counts)
-                self._check_balance(split, _without_similar(counts))
+                unusual = self._check_unusual(split, counts)
+                usual = {name: count for name, count in _without_similar(counts).items() if name not in unusual}
+                self._check_balance(split, Counter(usual))
             else:
                 self._compare_with_train(train, split)
             self._check_similar(split, counts)
@@ -133,8 +134,9 @@ class LabelRule:
             place = self.first_places.get((split, name)) or self.number_places[0]
             self.collector.add("single-label", place, f'all {rows:,} rows have the label "{name}"', split=split)
 
-    def _check_unusual(self, split: str, counts: Counter[str]) -> None:
-        """Placeholders such as "N/A", and words among numbers."""
+    def _check_unusual(self, split: str, counts: Counter[str]) -> set[str]:
+        """Report and return placeholders such as "N/A", and words among numbers."""
+        unusual = set()
         numbers = [name for name in counts if NUMBER.fullmatch(name)]
         rows_with_numbers = sum(counts[name] for name in numbers)
         for name, count in counts.items():
@@ -149,6 +151,8 @@ class LabelRule:
                 continue
             place = self.first_places[split, name]
             self.collector.add("unusual-label", place, message, split=split, key=name, count=count)
+            unusual.add(name)
+        return unusual
 
     def _check_balance(self, split: str, counts: Counter[str]) -> None:
         if len(counts) < 2 or self.is_tagging:
@@ -161,7 +165,7 @@ class LabelRule:
             self.collector.add("imbalance", self.first_places[split, rare], message, split=split, severity=severity)
         mean_count = self.labeled[split] / len(counts)
         for name, count in counts.items():
-            if count <= 2 and mean_count >= 20:
+            if (count <= 2 and mean_count >= 20) or (count == 1 and mean_count >= 4):
                 message = f'the label "{name}" has only {pluralize(count, "row")} of {self.labeled[split]:,}'
                 place = self.first_places[split, name]
                 self.collector.add("rare-label", place, message, split=split, key=name, count=count)
