@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from tests.sentence_encoder import write_sentence_encoder
+from tests.training.helpers import WATER_ROWS
 
 import regard
 from regard.comparison.trainings.time_budget import BudgetGuard, OverBudget
-from regard.errors import InputError
+from regard.errors import FolderError, InputError
 from regard.selection import seeds
 from regard.selection.seeds import seeds_in_time, train_seeds
 from regard.training.output.metrics_log import TrainingEvent
@@ -88,6 +90,16 @@ def test_a_mean_that_is_worse_than_each_seed_is_not_used(
     assert result.scores["accuracy"].value == pytest.approx(best.score)
     assert result.rows == 54
     assert not (tmp_path / "run.seeds").exists()
+
+
+def test_few_labels_are_trained_once_and_then_on_all_rows(tmp_path: Path) -> None:
+    start = write_sentence_encoder(tmp_path / "encoder", [row["text"] for row in WATER_ROWS])
+    result = train_seeds(WATER_ROWS, time="10m", out=tmp_path / "run", start=start, device="cpu")
+    assert len(result.seeds) == 1
+    assert (result.rows, result.dev_rows) == (40, 4)
+    assert "if a linear probe follows contrastive training" in result.ended
+    with pytest.raises(FolderError, match=r"is not empty\. Use --overwrite to start over"):
+        train_seeds(WATER_ROWS, time="10m", out=tmp_path / "run", start=start, device="cpu")
 
 
 def test_little_time_is_one_short_training(rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

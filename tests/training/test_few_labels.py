@@ -53,7 +53,8 @@ def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> No
     ]
     assert "randomly initialized" not in card
     lines = next(event.values["lines"] for event in events if event.kind == "begin")
-    assert any(line.startswith("contrastive: 18 steps make the vectors") for line in lines)
+    assert any(line.startswith("contrastive: 18 steps of 32 texts at 0.0001 make the vectors") for line in lines)
+    assert not any(line.startswith("unused") for line in lines)
     assert any("the head is fitted again on all rows" in line for line in lines)
 
 
@@ -69,7 +70,7 @@ def test_the_second_network_has_the_vectors_of_the_first(encoder: Path, tmp_path
     """Its head alone is fitted again, so that it differs from a run without the validation rows in the head only."""
     regard.train(ROWS, out=tmp_path / "first", start=encoder, refit="no")
     regard.train(ROWS, out=tmp_path / "again", start=encoder, refit="yes")
-    first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "again"))
+    first, again = weights(tmp_path / "first"), weights(tmp_path / "again")
     other = {name for name in first if not torch.equal(first[name], again[name])}
     assert other
     assert all(name.startswith(("classifier", "bert.pooler")) for name in other)
@@ -95,6 +96,60 @@ def test_the_defaults_are_explained(encoder: Path) -> None:
     assert explained["steps"].reason == f"{first}; {then}; more training made it worse on few rows"
     again = "there are few rows: the head is fitted again on all of them, validation rows too"
     assert explained["refit"].reason == again
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def test_a_learning_rate_and_a_batch_size_are_for_its_steps(encoder: Path, tmp_path: Path) -> None:
+    shared: dict[str, Any] = {"start": encoder, "refit": "no"}
+    plain = regard.train(ROWS, out=tmp_path / "plain", **shared)
+    assert plain.steps == 0
+    changes: list[tuple[str, Any]] = [("lr", 5e-4), ("batch_size", 8)]
+    for name, value in changes:
+        regard.train(ROWS, out=tmp_path / name, **shared, **{name: value})
+        run = json.loads((tmp_path / name / "run.json").read_text())
+        assert run["settings"][name] == value
+        assert run["contrastive"][{"batch_size": "texts"}.get(name, name)] == value
+        first, other = weights(tmp_path / "plain"), weights(tmp_path / name)
+        assert any(not torch.equal(first[key], other[key]) for key in first if "encoder.layer" in key)
+        explained = {reason.name: reason for reason in explain_defaults(ROWS, **shared, **{name: value})}
+        assert explained[name].value == f"{value:g}"
+        assert explained[name].reason.startswith("given by you: ")
+        assert f" {value:g} " in explained["steps"].reason
+
+
+def test_settings_that_change_nothing_are_named(encoder: Path, tmp_path: Path) -> None:
+    unused: dict[str, Any] = {"weight_decay": 0.5, "warmup": 0.5, "label_smoothing": 0.2, "class_balance": "sampling"}
+    lines: list[str] = []
+
+    def keep(event: TrainingEvent) -> None:
+        lines.extend(event.values["lines"] if event.kind == "begin" else ())
+
+    shared: dict[str, Any] = {"start": encoder, "refit": "no"}
+    regard.train(ROWS, out=tmp_path / "unused", progress=keep, **shared, **unused)
+    said = "unused: warmup, weight_decay, label_smoothing, class_balance, since the weights are set without training"
+    assert [line for line in lines if line.startswith("unused")] == [
+        f"{said} steps; --epochs 3 trains on the labels too"
+    ]
+    regard.train(ROWS, out=tmp_path / "plain", **shared)
+    first, other = weights(tmp_path / "plain"), weights(tmp_path / "unused")
+    assert all(torch.equal(first[key], other[key]) for key in first)
+    explained = {reason.name: reason.reason for reason in explain_defaults(ROWS, **shared, **unused)}
+    assert all(explained[name].startswith("given by you, but unused") for name in unused)
+    with pytest.raises(regard.InputError, match="nothing to repeat"):
+        explain_defaults(ROWS, repeats=3, **shared)
+
+
+def test_steps_on_the_labels_have_the_learning_rate(encoder: Path, tmp_path: Path) -> None:
+    shared: dict[str, Any] = {"start": encoder, "refit": "no", "lr": 5e-4, "epochs": 1, "head_init": "contrastive"}
+    regard.train(ROWS, out=tmp_path / "run", **shared)
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert (run["settings"]["lr"], run["contrastive"]["lr"]) == (5e-4, 1e-4)
+    explained = {reason.name: reason for reason in explain_defaults(ROWS, **shared)}
+    assert explained["contrastive"].reason.startswith("18 contrastive steps of 32 texts at 0.0001 and a linear probe")
+    assert explained["lr"].value == "0.0005"
 
 
 def test_ctrl_c_says_that_nothing_is_saved(encoder: Path, tmp_path: Path) -> None:

@@ -337,7 +337,9 @@ def test_what_another_device_or_version_would_choose_is_not_used(
     monkeypatch.setattr(f"{recipes}._epochs", lambda *_, **__: 1)
     monkeypatch.setattr(f"{recipes}._default_lr", lambda *_, **__: 0.5)
     monkeypatch.setattr(f"{recipes}.PLAIN", Recipe(warmup=0.5, rdrop=1.0))
-    with pytest.raises(InputError, match=r"cannot be resumed \(steps: None then, 5 now\)|epochs: .* then, None now"):
+    with pytest.raises(
+        InputError, match=r"cannot be resumed \(steps: not given then, 5 now\)|epochs: .* then, not given now"
+    ):
         small(tmp_path / "run", **settings, steps=5, resume=True)
     small(tmp_path / "run", **settings, resume=True)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")

@@ -86,7 +86,7 @@ def cross_validate(
     folder = Path(out).expanduser()
     work = folder.with_name(f"{folder.name}.folds")
     resume = final_begun(work) and not overwrite
-    claim(folder, resume=resume, overwrite=overwrite)
+    claim(folder, resume=resume, overwrite=overwrite, resumable=False)
     labeled = load_data(data, task=task, dev_fraction=0, seed=user_settings.seed, **(reading or {}))
     records = [*labeled.train, *labeled.dev]
     labeled = replace(labeled, train=records, dev=[], split_off=False, fingerprint=fingerprint(records, []))

@@ -119,7 +119,7 @@ def search_settings(
     _check_preset(preset)
     folder = Path(out).expanduser()
     replaced = overwrite or final_begun(folder.with_name(f"{folder.name}.search"))
-    claim(folder, resume=False, overwrite=replaced)
+    claim(folder, resume=False, overwrite=replaced, resumable=False)
     rows = load_compared_data(data, test=test, dev=dev, task=task, seed=user_settings.seed, **(reading or {}))
     search = _Search.of(rows, folder, {"start": start, "preset": preset}, dict(settings), seed=user_settings.seed)
     search.open(overwrite=overwrite)

@@ -108,7 +108,7 @@ def train_seeds(
     folder = Path(out).expanduser()
     work = folder.with_name(f"{folder.name}.seeds")
     replaced = overwrite or final_begun(work)
-    claim(folder, resume=False, overwrite=replaced)
+    claim(folder, resume=False, overwrite=replaced, resumable=False)
     fraction = user_settings.dev_fraction
     records = load_data(data, dev=dev, task=task, dev_fraction=fraction, seed=user_settings.seed, **(reading or {}))
     model = {"start": None if start is None else str(start), "preset": preset}
@@ -188,7 +188,9 @@ class _SeedRuns:
 
     def ended(self, done: Sequence[SeedRun], most: int) -> str:
         """Why no further seed is trained, in words."""
-        if not read_json(self.work / "seed-0", RUN)["done"]["steps"]:
+        if not (run := read_json(self.work / "seed-0", RUN))["done"]["steps"]:
+            if "contrastive" in run:
+                return "weights of several seeds are not averaged if a linear probe follows contrastive training"
             return "there were no training steps, so that every seed gives the same weights"
         if len(done) == most:
             return f"at most {most} seeds are trained"
@@ -231,8 +233,10 @@ class _SeedRuns:
 
     def _plan(self, done: Sequence[SeedRun], most: int) -> tuple[int, bool]:
         refit = bool(self.data.dev) and self.data.split_off and self.settings.get("refit") != "no"
-        left = self.deadline - clock.monotonic()
-        return seeds_in_time([run.seconds for run in done], left, most=most, refit=refit)
+        left, seconds = self.deadline - clock.monotonic(), [run.seconds for run in done]
+        if not read_json(self.work / "seed-0", RUN)["done"]["steps"]:  # more seeds are not trained
+            return 1, refit and seeds_in_time(seconds, left, most=2, refit=False)[0] > 1
+        return seeds_in_time(seconds, left, most=most, refit=refit)
 
     def _mean_helps(self, done: Sequence[SeedRun]) -> bool:
         """Whether the mean is at least as good as the worst seed; else the seeds have gone different ways."""

@@ -105,7 +105,7 @@ def estimate_training(
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
     size = _data_size(task, rows, lengths, split_off=split_off)
-    head_init = _head_init(task, checkpoint, size.sequences, classes, pretrained=pretrained)
+    head_init = _head_init(task, checkpoint, rows, classes, pretrained=pretrained)
     settings = _chosen(task, size, checkpoint, head_init, classes, pretrained=pretrained, gpu=speed.gpu)
     batch = settings.batch_tokens or CPU_TOKENS
     probe = head_init in ("probe", "contrastive")

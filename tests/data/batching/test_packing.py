@@ -42,3 +42,10 @@ def test_pools_packed_alone_and_together_have_the_same_bins(lengths, tokens, seq
             bins.append(pack(order, sizes, tokens=tokens, sequences=sequences))
     assert bins[0].rows.tolist() == bins[1].rows.tolist()
     assert bins[0].bounds.tolist() == bins[1].bounds.tolist()
+
+
+@given(st.integers(1, 700), st.integers(1, 40), st.integers(5, 9))
+def test_bins_that_are_full_by_count_are_as_few_as_possible(count, sequences, length):
+    for limit in (sequences, None):
+        bins = pack(np.arange(count), np.full(count, length), tokens=10 * max(sequences, count), sequences=limit)
+        assert len(bins) == -(-count // (limit or count))

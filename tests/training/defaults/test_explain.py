@@ -31,6 +31,8 @@ def test_every_setting_has_a_value_and_a_reason() -> None:
     ("settings", "name", "value"),
     [
         ({"epochs": 3}, "epochs", "3"),
+        ({"batch_size": 12}, "batch_size", "12"),
+        ({"batch_tokens": 600}, "batch_tokens", "600"),
         ({"lr": 1e-3}, "lr", "0.001"),
         ({"steps": 7}, "steps", "7"),
         ({"dropout": 0.3}, "dropout", "0.3"),

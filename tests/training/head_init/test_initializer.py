@@ -17,6 +17,7 @@ from regard.training.engine.distributed.world import World
 from regard.training.head_init.initializer import progress_reporter, weight_initializer
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext
+from regard.training.settings import Settings
 
 RECORDS = [ClassifyRecord("a good day", "good"), ClassifyRecord("a bad day", "bad"), ClassifyRecord("the day", "so so")]
 
@@ -31,9 +32,8 @@ def test_weights_are_set_for_a_probe_and_for_a_baseline(
     model = start(start=as_sentence_encoder(encoder_folder, "mean_tokens"), head_init=head_init)
     preprocessing = preprocessing_of(model.checkpoint, model.tokenizer, window=None, overlap=0.0)
     examples = CLASSIFY.examples(RECORDS, preprocessing, labeled=True)
-    found = weight_initializer(
-        CLASSIFY, RECORDS, examples, preprocessing, model, BASELINES[baseline] if baseline else None, 0
-    )
+    fitted = BASELINES[baseline] if baseline else None
+    found = weight_initializer(CLASSIFY, RECORDS, examples, preprocessing, model, fitted, Settings(), 0)
     assert (found is not None) == sets_weights
 
 

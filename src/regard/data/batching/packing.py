@@ -74,17 +74,20 @@ def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None)
     rows, counts = [names[:0]], [names[:0]]
     remaining = np.arange(len(names))
     while len(remaining):
-        by_count = len(remaining) * tokens > int(sizes[remaining].sum()) * max_sequences
-        filling = np.full(len(remaining), 1.0 / max_sequences) if by_count else sizes[remaining] / tokens
-        filled = np.cumsum(filling) / (1 - SLACK)
-        pool = (filled // POOL).astype(np.int64)
+        if len(remaining) * tokens > int(sizes[remaining].sum()) * max_sequences:  # bins are full by count
+            pool = np.arange(len(remaining)) // (POOL * max_sequences)
+            needed = -(-len(remaining) // max_sequences)
+        else:
+            filled = np.cumsum(sizes[remaining] / tokens) / (1 - SLACK)
+            pool = (filled // POOL).astype(np.int64)
+            needed = math.ceil(filled[-1])
         last = int(pool[-1])
         if last:
             current, postponed = remaining[pool < last], remaining[pool == last]
             bins, pool = POOL, pool[pool < last]
         else:
             current, postponed = remaining, remaining[:0]
-            bins = math.ceil(filled[-1])
+            bins = needed
         assigned = _fill(sizes[current], pool, bins=bins, tokens=tokens, max_sequences=max_sequences)
         placed = assigned >= 0
         by_bin = np.argsort(assigned[placed], kind="stable")

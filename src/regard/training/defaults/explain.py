@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import torch
+
 from regard.device import pick_device
 from regard.errors import pluralize
+from regard.tasks.classify import Classify
 from regard.tasks.joined_sentences import JoinedSentences
 from regard.tasks.recipe import RDROP, RDROP_PAIRS
 from regard.training.defaults.recipes import (
@@ -14,12 +17,15 @@ from regard.training.defaults.recipes import (
     FINE_TUNING,
     GPU_REFIT_ROWS,
     LITTLE_DATA,
+    MANY_CLASSES,
     REFIT_ROWS,
     SIMILARITY_ROWS,
     TEXTS,
+    ContrastiveTraining,
     resolve_settings,
     texts_per_step,
 )
+from regard.training.defaults.unused import unused_settings
 from regard.training.head_init.initializer import planned_contrastive, refits_head_only
 from regard.training.head_init.new_head import has_new_head
 from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
@@ -42,7 +48,7 @@ def explain_settings(
     user_settings: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: bool
 ) -> list[SettingReason]:
     """The settings that decide how a training goes, each with the reason for its value."""
-    checkpoint = inputs.model.checkpoint
+    checkpoint, device = inputs.model.checkpoint, pick_device(inputs.settings.device)
     chosen = resolve_settings(
         inputs.settings, inputs.size, checkpoint.config, pretrained=inputs.model.pretrained, recipe=inputs.recipe
     )
@@ -53,16 +59,22 @@ def explain_settings(
     ]
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
+    contrastive = planned_contrastive(inputs.model, inputs.rows, inputs.settings, device)
     if inputs.fitted:
-        parts = [*_no_dropout(user_settings, chosen, inputs), *_freeze(user_settings, chosen, inputs)]
-        return [*rows, _no_steps(inputs, refit=refit), *parts]
+        rows += _contrastive_values(user_settings, contrastive)
+        parts = [*_dropout(user_settings, chosen, inputs), *_freeze(user_settings, chosen, inputs)]
+        parts += _unused(user_settings, contrastive=contrastive is not None)
+        return [*rows, _no_steps(inputs, contrastive, device, refit=refit), *parts]
+    if contrastive is not None:
+        first = f"{_in_words(contrastive, inputs)} and a linear probe come before the steps on the labels"
+        rows.append(SettingReason("contrastive", str(contrastive.steps), first))
     return [*rows, *_optimization(user_settings, chosen, inputs)]
 
 
-def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
+def _no_steps(
+    inputs: TrainingInputs, before: ContrastiveTraining | None, device: torch.device, *, refit: bool
+) -> SettingReason:
     """Why there are no steps after a linear model was fitted, and what comes before it."""
-    device = pick_device(inputs.settings.device)
-    before = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze, device)
     if before is None:
         return SettingReason("steps", "0", "all weights are set before the first step")
     often = f", in each of {before.repeats} trainings whose weights are averaged" if before.repeats > 1 else ""
@@ -70,8 +82,29 @@ def _no_steps(inputs: TrainingInputs, *, refit: bool) -> SettingReason:
         head_only = ", without the validation rows; then the head is fitted again, with them"
         twice = ", twice: without the validation rows and with them"
         often += head_only if refits_head_only(inputs, device) else twice
-    first = f"{before.steps} contrastive steps of {before.texts} texts at {before.lr:.2g} come before{often}"
+    first = f"{_in_words(before, inputs)} come before{often}"
     return SettingReason("steps", "0", f"{first}; more training made it worse on few rows")
+
+
+def _in_words(training: ContrastiveTraining, inputs: TrainingInputs) -> str:
+    texts = min(training.texts, inputs.rows)
+    return f"{training.steps} contrastive steps of {texts} texts at {training.lr:.2g}"
+
+
+def _contrastive_values(user: Settings, training: ContrastiveTraining | None) -> Iterator[SettingReason]:
+    """What the user gave for contrastive steps."""
+    if training is not None and user.lr is not None:
+        yield SettingReason("lr", f"{user.lr:.2g}", f"{BY_USER}: of the contrastive steps")
+    if training is not None and user.batch_size is not None:
+        yield SettingReason("batch_size", f"{user.batch_size}", f"{BY_USER}: texts in a contrastive step")
+
+
+def _unused(user: Settings, *, contrastive: bool) -> Iterator[SettingReason]:
+    """Settings of the user that change nothing."""
+    for name in unused_settings(user, contrastive=contrastive):
+        advice = "; --epochs 3 trains on the labels too" if contrastive else ""
+        reason = f"{BY_USER}, but unused, since there are no training steps{advice}"
+        yield SettingReason(name, str(getattr(user, name)), reason)
 
 
 def _validation(user: Settings, data: LabeledData) -> SettingReason:
@@ -124,10 +157,7 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
         reason = f"few classes with fewer than {FEW_ROWS} rows each: the vectors of texts with the same label are made "
         return "contrastive", reason + "similar, then a linear probe is fitted"
     if inputs.model.probe:
-        reason = (
-            "the model is a sentence encoder, whose vectors a linear classifier separates well, and there are many "
-        )
-        return "probe", reason + f"classes or fewer than {FEW_ROWS} rows of each"
+        return "probe", f"the vectors of a sentence encoder are separated well by a linear classifier; {_why(inputs)}"
     if inputs.model.head_init == "similarity":
         reason = "the model is a sentence encoder: it learns to predict how similar its own vectors of two texts are "
         return "similarity", reason + "before it is trained on the labels; not if that takes half of --time"
@@ -143,6 +173,16 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
     if inputs.model.checkpoint.pooling is not None:
         return "random", f"there are at least {FEW_ROWS} rows of each class, on average"
     return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"
+
+
+def _why(inputs: TrainingInputs) -> str:
+    """Why fine-tuning begins with a linear probe."""
+    classes = len(inputs.model.checkpoint.labels or ())
+    if not isinstance(inputs.task, Classify) or inputs.task.kind != "single":
+        return "numbers and several labels always begin so"
+    if classes > MANY_CLASSES:
+        return f"{classes} classes are many"
+    return f"there are fewer than {FEW_ROWS} rows of each class, on average"
 
 
 def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
@@ -167,20 +207,16 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason += f"; fewer than {TEXTS}, so that an epoch of few texts has more steps"
     elif inputs.model.pretrained and round(texts) > TEXTS and texts_per_step(size.sequences, config, recipe) > TEXTS:
         reason += f"; more than {TEXTS}, since a small encoder learns large data sets as well with large steps"
-    yield SettingReason(
-        "batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens or user.batch_size else reason
-    )
+    if user.batch_size is not None:
+        yield SettingReason("batch_size", f"{user.batch_size}", BY_USER)
+    else:
+        yield SettingReason("batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens else reason)
     yield from _learning_rate(user, chosen, inputs)
     reason = f"{recipe.schedule} decay after a warm-up, as is usual for this task"
     value = f"{chosen.schedule}, {chosen.warmup:g}"
     by_user = user.schedule is not None or user.warmup is not None
     yield SettingReason("schedule, warmup", value, BY_USER if by_user else reason)
-    if chosen.dropout == 0.0:
-        yield from _no_dropout(user, chosen, inputs)
-    else:
-        value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
-        reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
-        yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
+    yield from _dropout(user, chosen, inputs)
     yield from _freeze(user, chosen, inputs)
     yield from _rdrop(user, chosen, inputs)
     if (chosen.repeats or 1) > 1:
@@ -190,13 +226,16 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         yield _both_orders(user, chosen, inputs)
 
 
-def _no_dropout(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+def _dropout(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    config = inputs.model.checkpoint.config
+    value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
+    reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
     if chosen.dropout == 0.0:
         what = "pairs" if inputs.task.probe == "request" else "short texts"
         reason = f"a small pretrained encoder does not overfit {what}, and learns more without"
         if inputs.fitted:
             reason = "the contrastive steps take less time on a CPU, and few texts are learned as well without"
-        yield SettingReason("dropout", "0", reason if user.dropout is None else BY_USER)
+    yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)
 
 
 def _freeze(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -326,8 +327,11 @@ def without_steps(chosen: Settings, user_settings: Settings) -> Settings:
     return replace(chosen, **{name: getattr(user_settings, name) for name in names})
 
 
-def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
-    """The settings that the user did not give, as text; of a recipe only those that differ from the defaults."""
+def chosen_settings(user_settings: Settings, chosen: Settings, *, names: Collection[str] | None = None) -> list[str]:
+    """The settings that the user did not give, as text; of a recipe only those that differ from the defaults.
+
+    names: only these.
+    """
     parts = {
         "lr": f"lr {chosen.lr:.2g}",
         "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
@@ -338,7 +342,8 @@ def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
         for name in (*RECIPE_SETTINGS, "layerwise_lr_decay")
         if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
     }
-    return [words for name, words in parts.items() if words and getattr(user_settings, name) is None]
+    wanted = {name: words for name, words in parts.items() if words and (names is None or name in names)}
+    return [words for name, words in wanted.items() if getattr(user_settings, name) is None]
 
 
 def texts_per_step(sequences: int, config: Config, recipe: Recipe) -> int:

@@ -104,8 +104,11 @@ def _train_once(
 
 
 def sample_batch(labels: Ints, texts: int, rng: np.random.Generator) -> Ints:
-    """Rows of a batch: equally many of each class where possible, two or more of each class that has them."""
-    classes = rng.permutation(np.unique(labels))[: texts // 2]
+    """Rows of a batch: equally many of each class where possible, two or more of each class that has them.
+
+    There are at least two classes, so at least four rows.
+    """
+    classes = rng.permutation(np.unique(labels))[: max(2, texts // 2)]
     each = max(2, texts // len(classes))
     parts = []
     for number in classes:

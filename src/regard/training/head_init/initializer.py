@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ from regard.training.job import TrainingJob
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.resume.state import put_weights, weights_of
 from regard.training.run import RunContext, TrainingInputs
+from regard.training.settings import Settings
 
 
 def weight_initializer(
@@ -45,11 +46,13 @@ def weight_initializer(
     preprocessing: Preprocessing,
     model: InitialModel,
     baseline: Baseline | None,
+    settings: Settings,
     seed: int,
 ) -> Callable[[TrainingJob], None] | None:
     """A function that sets weights of the network of a job; None if all weights are set already.
 
     It fits a baseline, or a linear probe as the head, or lets the network learn similarity before pairs are classified.
+    settings: without the values of what depends on the size of the data, unless the user gave them.
     """
 
     def learn_similarity(job: TrainingJob) -> None:
@@ -65,7 +68,7 @@ def weight_initializer(
         return learn_similarity
     if model.probe:
         assert isinstance(task, Classify)
-        return ProbeInitializer(task, examples, len(records), model, seed, all_rows=baseline is not None)
+        return ProbeInitializer(task, examples, len(records), model, settings, seed, all_rows=baseline is not None)
     if baseline is not None and baseline.fitted:
         return lambda job: fit_baseline(job.network, task, examples, seed=seed, report=progress_reporter(job))
     return None
@@ -83,6 +86,7 @@ class ProbeInitializer:
     examples: Examples
     rows: int
     model: InitialModel
+    settings: Settings
     seed: int
     all_rows: bool
     trained: Network | None = None
@@ -91,7 +95,7 @@ class ProbeInitializer:
         report = progress_reporter(job)
         device = next(job.network.parameters()).device
         arguments: dict[str, Any] = {"seed": self.seed, "dtype": job.dtype, "report": report}
-        contrastive = planned_contrastive(self.model, self.rows, job.settings.freeze, device)
+        contrastive = planned_contrastive(self.model, self.rows, self.settings, device)
         if self.trained is not None:
             put_weights(job.network, weights_of(self.trained))
         elif contrastive is not None:
@@ -127,17 +131,23 @@ def _stopped_by_keyboard() -> Iterator[None]:
 
 
 def planned_contrastive(
-    model: InitialModel, rows: int, freeze: Collection[str] | None, device: torch.device
+    model: InitialModel, rows: int, settings: Settings, device: torch.device
 ) -> ContrastiveTraining | None:
-    """How vectors are made similar before a linear probe is fitted; None if they are not, as with a frozen encoder."""
-    if model.head_init != "contrastive" or "encoder" in (freeze or ()):
+    """How vectors are made similar before a linear probe is fitted; None if they are not, as with a frozen encoder.
+
+    A learning rate and a batch size of the user are for these steps, unless steps on the labels follow.
+    """
+    if model.head_init != "contrastive" or "encoder" in (settings.freeze or ()):
         return None
-    return contrastive_training(rows, len(model.checkpoint.labels or ()), gpu=device.type == "cuda")
+    training = contrastive_training(rows, len(model.checkpoint.labels or ()), gpu=device.type == "cuda")
+    if settings.epochs is not None or settings.steps is not None:
+        return training
+    return replace(training, lr=settings.lr or training.lr, texts=settings.batch_size or training.texts)
 
 
 def refits_head_only(inputs: TrainingInputs, device: torch.device) -> bool:
     """Whether a second network, for all rows, has the vectors of the first, which took no steps after these."""
-    contrastive = planned_contrastive(inputs.model, inputs.rows, inputs.settings.freeze, device)
+    contrastive = planned_contrastive(inputs.model, inputs.rows, inputs.settings, device)
     return inputs.fitted and contrastive is not None and contrastive.once and not inputs.settings.lora.rank
 
 

@@ -63,6 +63,7 @@ def labeled_inputs(
     training = NewTraining(task, model, baseline, size, rows, joined=joined, distilled=distilled, ranks=ranks)
     settings, recipe = with_recipe(settings, recipe, training)
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
+    fitted = _is_fitted(model, baseline, user_settings)
     return TrainingInputs(
         task=task,
         model=model,
@@ -73,9 +74,11 @@ def labeled_inputs(
         settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
-        describe=lambda job: start_lines(data, user_settings, job, name, model),
-        initialize=weight_initializer(task, data.train, examples, preprocessing, model, baseline, initial_seed),
-        fitted=_is_fitted(model, baseline, user_settings),
+        describe=lambda job: start_lines(data, user_settings, job, name, model, fitted=fitted),
+        initialize=weight_initializer(
+            task, data.train, examples, preprocessing, model, baseline, settings, initial_seed
+        ),
+        fitted=fitted,
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences | BothOrders) else None,
@@ -233,7 +236,7 @@ def _details(
         return {"preset": baseline.name}
     device = pick_device(settings.device)
     plans = {
-        "contrastive": planned_contrastive(model, len(data.train), settings.freeze, device),
+        "contrastive": planned_contrastive(model, len(data.train), settings, device),
         "similarity": planned_similarity(model, len(data.train), device),
     }
     return {name: asdict(plan) for name, plan in plans.items() if plan is not None}

@@ -15,6 +15,7 @@ from regard.training.engine.optimizer import frozen_parameters
 from regard.training.inputs.labeled import labeled_inputs
 from regard.training.inputs.refit import should_refit
 from regard.training.load_data import LabeledData, Where, load_data
+from regard.training.pipeline import check_unused
 from regard.training.run import TrainingInputs
 from regard.training.settings import Settings, TrainSettings
 
@@ -25,6 +26,7 @@ def explain_defaults(data: Where | LabeledData, **arguments: Unpack[DataArgument
     The arguments are those of `train`.
     """
     user_settings, inputs, records = _untrained(data, arguments)
+    check_unused(inputs)
     refit = should_refit(inputs, records, device=pick_device(user_settings.device), ranks=1)
     return explain_settings(user_settings, inputs, records, refit=refit)
 

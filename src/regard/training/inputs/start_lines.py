@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regard.errors import pluralize
 from regard.training.defaults.recipes import chosen_settings
+from regard.training.defaults.unused import unused_settings
 from regard.training.head_init.initializer import planned_contrastive, planned_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
@@ -13,9 +14,12 @@ from regard.training.settings import Settings
 
 
 def start_lines(
-    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, model: InitialModel
+    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, model: InitialModel, *, fitted: bool
 ) -> list[str]:
-    """What the data was recognized as, and which settings were chosen, in words."""
+    """What the data was recognized as, and which settings were chosen, in words.
+
+    fitted: whether the weights are set without training steps.
+    """
     lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
     lines += [f"hint: {hint}" for hint in data.hints]
     lines += job.task.notes
@@ -25,14 +29,23 @@ def start_lines(
     if similarity is not None and job.steps:
         first = f"first, the network learns how similar {similarity.pairs:,} pairs of these texts are"
         lines.append(f"similarity: {first}; --head-init random leaves this out")
-    contrastive = planned_contrastive(model, len(data.train), user_settings.freeze, device)
+    contrastive = planned_contrastive(model, len(data.train), user_settings, device)
     if contrastive is not None:
-        first = f"{contrastive.repeats * contrastive.steps} steps make the vectors of texts with the same label similar"
+        texts = min(contrastive.texts, len(data.train))
+        steps = f"{contrastive.repeats * contrastive.steps} steps of {texts} texts at {contrastive.lr:.2g}"
+        first = f"{steps} make the vectors of texts with the same label similar"
         lines.append(f"contrastive: {first}, then the head is fitted; --head-init probe leaves the steps out")
-    chosen = chosen_settings(user_settings, job.settings)
-    if chosen and job.steps:
+    if job.steps:
         often = f"{job.repeats} × " if job.repeats > 1 else ""
-        lines.append(f"chosen: {', '.join(chosen)}: {often}{pluralize(job.steps, 'step')}")
+        chosen = chosen_settings(user_settings, job.settings)
+        lines += [f"chosen: {', '.join(chosen)}: {often}{pluralize(job.steps, 'step')}"] if chosen else []
+    elif contrastive is not None:
+        chosen = chosen_settings(user_settings, job.settings, names=("dropout", "freeze"))
+        lines += [f"chosen: {', '.join(chosen)}"] if chosen else []
+    if fitted and (unused := unused_settings(user_settings, contrastive=contrastive is not None)):
+        why = "the weights are set without training steps"
+        why += "; --epochs 3 trains on the labels too" if contrastive is not None else ""
+        lines.append(f"unused: {', '.join(unused)}, since {why}")
     return lines
 
 

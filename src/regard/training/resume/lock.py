@@ -55,8 +55,11 @@ def _without_empty_folders(folder: Path) -> Iterator[None]:
         raise
 
 
-def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
-    """Create the output folder; an error if it has files that must not be overwritten."""
+def claim(folder: Path, *, resume: bool, overwrite: bool, resumable: bool = True) -> Path:
+    """Create the output folder; an error if it has files that must not be overwritten.
+
+    resumable: whether the user could resume what is in the folder.
+    """
     if resume and overwrite:
         both = f"{setting('resume')} and {setting('overwrite')}"
         raise InputError(f"{both} were both given; give one of them.")
@@ -70,9 +73,8 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
         raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
-        raise FolderError(
-            f"{folder} exists and is not empty. Use --resume to continue its training, or --overwrite to start over."
-        )
+        both = "--resume to continue its training, or --overwrite" if resumable else "--overwrite"
+        raise FolderError(f"{folder} exists and is not empty. Use {both} to start over.")
     if occupied:
         check_free(folder)
     try:

@@ -344,6 +344,10 @@ def saved_settings(settings: Settings, folder: Path) -> dict[str, Any]:
     return {}
 
 
+def _written(value: object) -> str:
+    return "not given" if value is None else shorten(repr(value), 100)
+
+
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How the identity of a training differs from what is asked for now, in words; empty if it does not.
 
@@ -356,7 +360,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         changed = [name for name in changed if name not in ("data", "tokenizer")]
     elif "data" in changed:  # which other settings are chosen from
         parts, changed = ["the data differs"], [name for name in changed if name in ("start", "task")]
-    both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
+    both = {name: (_written(then.get(name)), _written(now[name])) for name in changed}
     return shorten("; ".join([*parts, *(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())]), 600)
 
 
