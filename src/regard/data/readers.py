@@ -125,7 +125,8 @@ class Reader:
     """Records of one or more files, in order. It can be iterated again, unless it reads stdin.
 
     `rows` and `bad_rows` count the records and the skipped rows of the latest pass; `excluded` counts, by reason, the
-    rows that the file itself marks as not to be used.
+    rows that the file itself marks as not to be used. `check` may be set to a function that raises DataError for a
+    record that cannot be used.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class Reader:
         for source in itertools.chain.from_iterable(sources):
             source.encoding = options.encoding
         self.excluded: Counter[str] = Counter()
+        self.check: Callable[[Record], None] | None = None
         self._callback_error: BaseException | None = None  # raised by `on_bad`
         self._check_skip_bad()
         self.schema = self._schema_of(sources[0], options)
@@ -171,7 +173,7 @@ class Reader:
             for sources, schema in self.parts():
                 before = self.rows
                 with self._reading(sources[0].name):
-                    for row, record in add_neighbors(_records(sources, schema, on_bad)):
+                    for row, record in add_neighbors(_records(sources, schema, on_bad, self.check)):
                         self.rows += 1
                         yield row, record
                 if self.rows == before:
@@ -274,11 +276,15 @@ def _bad_row_json(error: DataError, raw: str) -> dict[str, Any]:
     }
 
 
-def _records(sources: tuple[Source, ...], schema: Schema, on_bad: OnBadRow) -> Iterator[tuple[Row, Record]]:
+def _records(
+    sources: tuple[Source, ...], schema: Schema, on_bad: OnBadRow, check: Callable[[Record], None] | None
+) -> Iterator[tuple[Row, Record]]:
     parse = schema.parser()
     for row in rows_of(sources, schema, on_bad):
         try:
             record = parse(row)
+            if check is not None:
+                check(record)
         except DataError as error:
             on_bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
             continue

@@ -10,6 +10,7 @@ from regard.data.schema.columns import Columns
 from regard.data.schema.options import read_options
 from regard.data.sources.locate import DataLocation, find_sources
 from regard.data.sources.sources import Source
+from regard.data.usable import usable_check
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.predict import Model
 from regard.predict.model_task import capabilities, read_training_run, task_for
@@ -49,7 +50,10 @@ def open_data(
         encoding=encoding,
         separator=separator,
     )
-    return task, Reader(sources, options, skip_bad=None if skip_bad is None else Path(skip_bad))
+    reader = Reader(sources, options, skip_bad=None if skip_bad is None else Path(skip_bad))
+    if skip_bad is not None:
+        reader.check = usable_check(reader.schema)
+    return task, reader
 
 
 def _split(data: DataLocation, split: str | None) -> str | None:

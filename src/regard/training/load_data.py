@@ -15,6 +15,7 @@ from regard.data.readers import Reader, read, split_names
 from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord, TranslateRecord
 from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
+from regard.data.usable import has_empty_text, usable_check
 from regard.errors import DataError, InputError, pluralize, setting
 from regard.garbage import without_garbage_collection
 from regard.tasks import task_class
@@ -81,6 +82,8 @@ def _read_data(
     inside = split_names(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
     _check_labeled(reader, task)
+    if skip_bad is not None:
+        reader.check = usable_check(reader.schema)
     records = list(reader)
     _warn_of_empty_texts(records)
     name = task or reader.schema.task
@@ -231,17 +234,11 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
 
 def _warn_of_empty_texts(records: list[Record]) -> None:
     """Such rows teach nothing about words, and predictions refuse them."""
-    empty = [record for record in records if _has_empty_text(record)]
+    empty = [record for record in records if has_empty_text(record)]
     if empty:
         have = "has" if len(empty) == 1 else "have"
         rows = f"{len(empty):,} of {pluralize(len(records), 'row')} {have} an empty text (the first: {_at(empty[0])})"
         warnings.warn(f"{rows}; regard check DATA --fix FILE removes them.", UserWarning, stacklevel=3)
-
-
-def _has_empty_text(record: Record) -> bool:
-    if isinstance(record, PairRecord):
-        return not record.first.strip() or not record.second.strip()
-    return isinstance(record, ClassifyRecord) and not record.text.strip()
 
 
 def _at(record: Record) -> str:
