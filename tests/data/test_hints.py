@@ -52,3 +52,19 @@ def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
     assert load_data(path, task="embed").hints == load_data(path, task="pair").hints == ()
     classes = write_file(tmp_path / "b.csv", "sentence1,sentence2,label\n" + "".join(rows).replace(".", ""))
     assert load_data(classes, labels="class").hints == ()
+
+
+def test_ratings_that_are_read_as_classes_get_a_hint(tmp_path: Path) -> None:
+    rows = [f"a text {number},{number % 5 + 1}\n" for number in range(30)]
+    path = write_file(tmp_path / "a.csv", "review,stars\n" + "".join(rows))
+    (results,) = [finding for finding in check(path).findings if finding.kind == "ratings"]
+    message = 'the 5 whole numbers from 1 to 5 in "stars" are read as classes'
+    assert (results.severity, results.message) == ("note", message)
+    (hint,) = load_data(path).hints
+    assert hint.startswith(f"{message}. With --labels number, the model predicts a number")
+    assert load_data(path, labels="class").hints == ()
+    numbers = load_data(path, labels="number")
+    assert numbers.hints == ()
+    assert numbers.reason.endswith("; labels are numbers")
+    other = write_file(tmp_path / "b.csv", "review,label\n" + "".join(rows))
+    assert load_data(other).hints == ()

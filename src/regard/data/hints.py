@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -25,9 +26,24 @@ def reading_hints(schema: Schema, labels: Collection[str], *, task: str | None, 
     if kind is None and schema.labels == "single" and (joined := joined_labels(labels)) is not None:
         fix = "Use --labels multi if a text can have several labels, --labels class if each is one name."
         suggestions.append(Hint("joined-labels", joined.message, fix))
+    column = schema.columns.get("label", "")
+    if kind is None and schema.labels == "single" and _are_ratings(column, labels):
+        numbers = sorted(labels, key=int)
+        message = (
+            f'the {len(labels)} whole numbers from {numbers[0]} to {numbers[-1]} in "{column}" are read as classes'
+        )
+        suggestions.append(Hint("ratings", message, RATING))
     return suggestions
 
 
+def _are_ratings(column: str, labels: Collection[str]) -> bool:
+    """Whether labels are whole numbers of a column whose name says that they are ratings."""
+    return column.strip().lower() in RATING_COLUMNS and len(labels) > 2 and all(map(WHOLE.fullmatch, labels))
+
+
+RATING_COLUMNS = ("stars", "rating", "ratings", "score", "grade")
+WHOLE = re.compile(r"[+-]?[0-9]{1,4}")
+RATING = "With --labels number, the model predicts a number, and an answer that is nearly right counts as better."
 SIMILARITY = "the labels of these pairs are numbers"
 EMBED = (
     "If they say how similar the texts are, --task embed usually scores better with few rows: the vectors of the "

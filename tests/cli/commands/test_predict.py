@@ -107,7 +107,7 @@ def test_columns_make_a_table_of_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows({"text": "a"}) == ["fine", "so, so"]
     assert rows({"text": "b"}) == ["yes", "no"]
     assert rows({"text": "1"}, "1,fine\n2,bad\n") == ["fine", "bad"]
-    with pytest.raises(DataError, match=r"stdin: is plain text and has no columns.*\(text=c\).*such as format='csv'"):
+    with pytest.raises(DataError, match=r"stdin: is plain text and has no columns.*\(text=c\).*such as --format csv"):
         rows({"text": "c"})
 
 

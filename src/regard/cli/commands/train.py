@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from regard.training.result import TrainResult
 
 EXPLAIN = "--explain-defaults"
+FOLDS_REASON = "each of {} trainings is scored on the rows that it leaves out; the last training is on all rows"
+TIME_REASON = (
+    "what is above holds without a limit: a training that would take longer has fewer steps, and learns no similarity "
+    "if that would take half of the time; in the time that is left, other seeds are trained, and their weights averaged"
+)
 PRINT_CONFIG = "--print-config"
 HELP = """Train a model on your data and write it to a folder.
 
@@ -190,12 +195,19 @@ def _common_arguments(command: TrainCommand) -> dict[str, Any]:
 
 def _explain(command: TrainCommand) -> None:
     from regard.baselines import BASELINES
+    from regard.training.defaults.explain import SettingReason
     from regard.training.inputs.preview import explain_defaults
 
-    reasons = explain_defaults(command.data, **_common_arguments(command))
+    without_split: dict[str, Any] = {} if command.folds is None else {"dev_fraction": 0.0}
+    reasons = [
+        reason if reason.name not in without_split else reason._replace(reason=FOLDS_REASON.format(command.folds))
+        for reason in explain_defaults(command.data, **_common_arguments(command) | without_split)
+    ]
+    if command.time is not None:
+        reasons.append(SettingReason("time", command.time, TIME_REASON))
     baseline = BASELINES.get(command.preset or "")
     if baseline is not None and baseline.fitted:  # it has no training steps
-        reasons = [reason for reason in reasons if reason[0] in ("task", "dev_fraction")]
+        reasons = [reason for reason in reasons if reason.name in ("task", "dev_fraction")]
     if command.json:
         print_json({"settings": [reason._asdict() for reason in reasons]})
         return

@@ -87,6 +87,7 @@ KINDS: dict[str, Kind] = {
         "warning", "labels, one for nearly every row", "Check the column, or choose another: --columns label=NAME."
     ),
     "joined-labels": Kind("warning", "labels that look like several labels in one", "Use --labels multi."),
+    "ratings": Kind("note", "ratings that are read as classes", "Use --labels number."),
     "similarity": Kind("note", "pairs with numbers", "If they are similarity scores, use --task embed."),
     "repeated-label": Kind("note", "rows with the same label twice", "Write it once."),
     "label-outlier": Kind("warning", "numbers far from all others", "Correct the number, or remove the row."),

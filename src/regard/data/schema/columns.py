@@ -79,11 +79,12 @@ def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:
 
 
 def assign_columns(
-    names: Sequence[str], named: Mapping[str, str], task: str | None, file: str
+    names: Sequence[str], named: Mapping[str, str], task: str | None, file: str, *, labeled: bool = False
 ) -> tuple[str, dict[str, str]]:
     """The record type and the column of each of its roles.
 
-    names: every column. named: the columns that the user has named, by role. task: the record type, if known.
+    names: every column. named: the columns that the user has named, by role. task: the record type, if known. labeled:
+    whether the user has said how labels are written.
     """
     roles = _column_roles(names, named, file)
     for name, record_type in record_types().items():
@@ -98,7 +99,7 @@ def assign_columns(
         used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
         if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
-    likely = _likely_type(roles, named) if task is None else None
+    likely = _likely_type(roles, named, labeled=labeled) if task is None else None
     if likely is not None:
         needed = record_types()[likely].required[0]
         missing = " and ".join(role for role in needed if role not in roles)
@@ -108,7 +109,7 @@ def assign_columns(
     raise DataError(_no_match(names, named, task), file=file, fix=columns_help(task))
 
 
-def _likely_type(roles: Mapping[str, str], named: Mapping[str, str]) -> str | None:
+def _likely_type(roles: Mapping[str, str], named: Mapping[str, str], *, labeled: bool) -> str | None:
     """The record type that needs at least one of these roles, and takes most of them and all that the user has named.
 
     None if there is no such type that still needs another role.
@@ -117,7 +118,7 @@ def _likely_type(roles: Mapping[str, str], named: Mapping[str, str]) -> str | No
     for name, record_type in record_types().items():
         needed = set(record_type.required[0])
         used = needed | set(record_type.optional) | set(record_type.explicit)
-        count = len(used & set(roles))
+        count = len(used & set(roles)) if not labeled or "label" in used else 0
         if count > most and needed & set(roles) and needed - set(roles) and set(named) <= used:
             best, most = name, count
     return best

@@ -47,7 +47,8 @@ def infer_from_names(
     one_hot = tuple(find_column("label", column, names, name) for column in options.one_hot)
     named = annotated_roles(names, rows, options.columns, options.task, name)
     every = [*names, named["label"]] if one_hot else names
-    task, columns = assign_columns(every, named, options.task, name)
+    labeled = options.labels is not None
+    task, columns = assign_columns(every, named, options.task, name, labeled=labeled)
     unused = [column for column in names if column not in columns.values() and column not in one_hot]
     reason = schema.reason
     if unused:
@@ -69,7 +70,7 @@ def infer_from_names(
 def with_label_style(schema: Schema, options: ReadOptions, values: Sequence[Any]) -> Schema:
     """The schema with the way its labels are written, inferred from some of them."""
     style = infer_label_style(values, schema.columns["label"], kind=options.labels, separator=options.separator)
-    reason = schema.reason
+    reason = f"{schema.reason}; labels are numbers" if style.kind == "number" else schema.reason
     if style.kind == "multi" and (style.separator != JOINED or options.labels == "multi"):
         reason = f'{reason}; labels are separated by "{style.separator}"'
     return replace(schema, style=style, reason=reason)

@@ -160,7 +160,7 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
         return "probe", f"the vectors of a sentence encoder are separated well by a linear classifier; {_why(inputs)}"
     if inputs.model.head_init == "similarity":
         reason = "the model is a sentence encoder: it learns to predict how similar its own vectors of two texts are "
-        return "similarity", reason + "before it is trained on the labels; not if that takes half of --time"
+        return "similarity", reason + "before it is trained on the labels"
     if not inputs.model.pretrained:
         return "random", "the network is trained from scratch"
     if not has_new_head(inputs.model.checkpoint):

@@ -335,7 +335,9 @@ def chosen_settings(user_settings: Settings, chosen: Settings, *, names: Collect
     parts = {
         "lr": f"lr {chosen.lr:.2g}",
         "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
-        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
+        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}"
+        if chosen.batch_tokens and not chosen.batch_size
+        else "",
     }
     parts |= {
         name: f"{name} {' '.join(value) if isinstance(value, tuple) else value}"

@@ -76,3 +76,14 @@ def test_a_tsv_file_without_tabs_is_read_with_another_format(tmp_path: Path, del
     write_file(path, "some line; without names\nanother\n")
     with pytest.raises(DataError, match="Name the columns"):
         read(path)
+
+
+def test_labels_that_were_asked_for_are_no_tags(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "rows.csv", "ticket,tags\nit crashes,app\nI was charged,billing\n")
+    with pytest.raises(DataError, match=r"no column for tokens was recognized .* --columns tokens=NAME,tags=NAME"):
+        read(path)
+    with pytest.raises(
+        DataError, match=r"no columns for text and label were recognized .* --columns text=NAME,label=NAME"
+    ):
+        read(path, labels="multi")
+    assert len(list(read(path, labels="multi", columns={"text": "ticket", "label": "tags"}))) == 2
