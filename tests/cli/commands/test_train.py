@@ -25,7 +25,7 @@ def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, 
     assert status == 0
     assert "data: csv for classify (text=text, label=label)" in err
     assert "rows: 72 training rows, 8 validation rows (10 % split)" in err
-    assert "epoch 1.0, step 10 of 10: accuracy " in err
+    assert "epoch 1.0, step 9 of 9: accuracy " in err
     assert out.splitlines()[1].startswith("accuracy  ")
     assert "\nScores on 8 validation rows.\n" in out
     assert f"regard predict {tmp_path / 'run'}" in out

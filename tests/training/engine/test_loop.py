@@ -62,7 +62,7 @@ def test_too_little_memory_is_met_with_smaller_parts(
     monkeypatch.setattr(Stepper, "part", small)
     result = train(reviews_csv, tmp_path / "run", progress=events.append)
     assert any("out of memory" in event.values.get("text", "") for event in events)
-    assert result.steps == 10
+    assert result.steps == 9
 
 
 def test_no_memory_at_all_is_reported(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
