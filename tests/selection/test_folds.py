@@ -39,7 +39,8 @@ def test_every_row_is_scored_and_the_model_is_trained_on_all(rows: Rows, tmp_pat
     assert result.main == "accuracy"
     assert result.scores["accuracy"].value > 0.8
     assert result.scores["accuracy"].value == pytest.approx(sum(fold["accuracy"] for fold in result.folds) / 3)
-    assert [event.values["message"] for event in events] == ["fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    messages = [*(f"fold {number} of 3" for number in (1, 2, 3)), "final training on all 60 rows"]
+    assert [event.values["message"] for event in events] == messages
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["data"]["train_rows"] == 60
     assert run["cross_validation"]["folds"] == list(result.folds)

@@ -17,7 +17,7 @@ from regard.comparison.trainings.specs import BASELINE, FINE_TUNED, SCRATCH, Mod
 from regard.data.records import Record
 from regard.data.splits import split_records
 from regard.display import html_summary
-from regard.errors import InputError, setting
+from regard.errors import InputError, pluralize, setting
 from regard.metrics.confidence import Score, scores_in_words
 from regard.metrics.meter import Meter
 from regard.progress import OnProgress, Progress
@@ -141,9 +141,7 @@ class _FoldPlan:
         scores = []
         meter: Meter | None = None
         for number, rows in enumerate(split_folds(records, self.folds, seed=self.seed), 1):
-            if progress is not None:
-                message = f"fold {number} of {self.folds}"
-                progress(Progress("folds", number - 1, self.folds, {"message": message}))
+            self._report(progress, number - 1, f"fold {number} of {self.folds}")
             inside = set(rows)
             others = [record for row, record in enumerate(records) if row not in inside]
             fold = _fold_data(self.labeled, others, [records[row] for row in rows])
@@ -156,7 +154,12 @@ class _FoldPlan:
             for values in files.read_rows():
                 meter.add(*values)
         assert meter is not None
+        self._report(progress, self.folds, f"final training on all {pluralize(len(records), 'row')}")
         return scores, meter
+
+    def _report(self, progress: OnProgress | None, done: int, message: str) -> None:
+        if progress is not None:
+            progress(Progress("folds", done, self.folds, {"message": message}))
 
 
 def _check(settings: Settings) -> None:

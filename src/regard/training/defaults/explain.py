@@ -197,6 +197,8 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
         reason = f"{texts_read}: the fewer there are, the more often each is read"
         if inputs.model.head_init == "similarity" and size.sequences <= SIMILARITY_ROWS:
             reason = f"{texts_read}: few epochs, since the network has learned to compare texts before"
+        if inputs.model.head_init == "probe" and size.sequences <= REFIT_ROWS:
+            reason = f"{texts_read}: few epochs, since the head starts from a linear probe"
         reason += f"; in each of {chosen.repeats} trainings" if (chosen.repeats or 1) > 1 else ""
         yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
     texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)

@@ -344,8 +344,8 @@ def chosen_settings(user_settings: Settings, chosen: Settings, *, names: Collect
         for name in (*RECIPE_SETTINGS, "layerwise_lr_decay")
         if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
     }
-    wanted = {name: words for name, words in parts.items() if words and (names is None or name in names)}
-    return [words for name, words in wanted.items() if getattr(user_settings, name) is None]
+    listed = {name: words for name, words in parts.items() if words and (names is None or name in names)}
+    return [words for name, words in listed.items() if getattr(user_settings, name) is None]
 
 
 def texts_per_step(sequences: int, config: Config, recipe: Recipe) -> int:

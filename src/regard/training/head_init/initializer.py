@@ -74,6 +74,16 @@ def weight_initializer(
     return None
 
 
+def is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
+    """Whether the network is ready before the first training step.
+
+    After contrastive training, more training makes it worse (benchmarks/defaults.md): there is none unless asked for.
+    """
+    if baseline is not None:
+        return baseline.fitted
+    return model.head_init == "contrastive" and user_settings.epochs is None and user_settings.steps is None
+
+
 @dataclass(frozen=True)
 class ProbeInitializer:
     """Fits a linear probe as the head of the network of a job, with few labels after contrastive training.

@@ -25,7 +25,7 @@ from regard.training.engine.distillation import Distillation
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.from_scratch.baseline_model import baseline_model, check_baseline
 from regard.training.from_scratch.preset_model import preset_config
-from regard.training.head_init.initializer import planned_contrastive, planned_similarity, weight_initializer
+from regard.training.head_init.initializer import is_fitted, planned_contrastive, planned_similarity, weight_initializer
 from regard.training.initial_model import InitialModel, initial_model
 from regard.training.inputs.source import epoch_source, joins_records, order_check
 from regard.training.inputs.start_lines import start_lines
@@ -49,8 +49,7 @@ def labeled_inputs(
     ranks: int = 1,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
-    baseline, recipe = _baseline_and_recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
-    settings = fill_from_recipe(user_settings, recipe, model_known=False)
+    baseline, recipe, settings = _recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
         task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
@@ -63,7 +62,7 @@ def labeled_inputs(
     training = NewTraining(task, model, baseline, size, rows, joined=joined, distilled=distilled, ranks=ranks)
     settings, recipe = with_recipe(settings, recipe, training)
     name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
-    fitted = _is_fitted(model, baseline, user_settings)
+    initialize = weight_initializer(task, data.train, examples, preprocessing, model, baseline, settings, initial_seed)
     return TrainingInputs(
         task=task,
         model=model,
@@ -74,11 +73,9 @@ def labeled_inputs(
         settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name, distillation),
-        describe=lambda job: start_lines(data, user_settings, job, name, model, fitted=fitted),
-        initialize=weight_initializer(
-            task, data.train, examples, preprocessing, model, baseline, settings, initial_seed
-        ),
-        fitted=fitted,
+        describe=lambda job: start_lines(data, user_settings, job, name, model, baseline),
+        initialize=initialize,
+        fitted=is_fitted(model, baseline, user_settings),
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences | BothOrders) else None,
@@ -91,7 +88,7 @@ def _preprocessing(model: InitialModel, settings: Settings) -> Preprocessing:
     return preprocessing_of(model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap)
 
 
-def _baseline_and_recipe(
+def _recipe(
     data: LabeledData,
     preset: str | None,
     settings: Settings,
@@ -99,8 +96,11 @@ def _baseline_and_recipe(
     *,
     start: str | Path | None,
     tokenizer: str | Path | None,
-) -> tuple[Baseline | None, Recipe]:
-    """The baseline that the preset names, if any, and the defaults of the task: from scratch, or for fine-tuning."""
+) -> tuple[Baseline | None, Recipe, Settings]:
+    """The baseline that the preset names, if any, the defaults of the task, and the settings that are known from them.
+
+    The defaults are those of training from scratch, or of fine-tuning.
+    """
     baseline = BASELINES.get(preset or "")
     if baseline is not None:
         check_baseline(baseline, data.task, settings, start=start, tokenizer=tokenizer)
@@ -109,7 +109,7 @@ def _baseline_and_recipe(
     recipe = task_class(data.task).recipe(config, len(data.train), gpu=gpu)
     if distillation is not None:
         recipe = replace(recipe, rdrop=0.0)  # the teacher's probabilities are the second target
-    return baseline, recipe
+    return baseline, recipe, fill_from_recipe(settings, recipe, model_known=False)
 
 
 def _model_and_settings(
@@ -170,16 +170,6 @@ def _head_init(task: Task, settings: Settings) -> str:
         both = f"{setting('freeze' if frozen else 'fsdp')} and {setting('head_init', 'similarity')}"
         raise InputError(f"{both} were both given, but similarity is learned by a whole encoder. Leave one out.")
     return "random" if settings.head_init == "auto" else settings.head_init
-
-
-def _is_fitted(model: InitialModel, baseline: Baseline | None, user_settings: Settings) -> bool:
-    """Whether the network is ready before the first training step.
-
-    After contrastive training, more training makes it worse (benchmarks/defaults.md): there is none unless asked for.
-    """
-    if baseline is not None:
-        return baseline.fitted
-    return model.head_init == "contrastive" and user_settings.epochs is None and user_settings.steps is None
 
 
 def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> Task:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from regard.baselines import Baseline
 from regard.errors import pluralize
 from regard.training.defaults.recipes import chosen_settings
 from regard.training.defaults.unused import unused_settings
-from regard.training.head_init.initializer import planned_contrastive, planned_similarity
+from regard.training.head_init.initializer import is_fitted, planned_contrastive, planned_similarity
 from regard.training.initial_model import InitialModel
 from regard.training.job import TrainingJob
 from regard.training.load_data import LabeledData
@@ -14,12 +15,14 @@ from regard.training.settings import Settings
 
 
 def start_lines(
-    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, model: InitialModel, *, fitted: bool
+    data: LabeledData,
+    user_settings: Settings,
+    job: TrainingJob,
+    start: str,
+    model: InitialModel,
+    baseline: Baseline | None,
 ) -> list[str]:
-    """What the data was recognized as, and which settings were chosen, in words.
-
-    fitted: whether the weights are set without training steps.
-    """
+    """What the data was recognized as, and which settings were chosen, in words."""
     lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
     lines += [f"hint: {hint}" for hint in data.hints]
     lines += job.task.notes
@@ -42,6 +45,7 @@ def start_lines(
     elif contrastive is not None:
         chosen = chosen_settings(user_settings, job.settings, names=("dropout", "freeze"))
         lines += [f"chosen: {', '.join(chosen)}"] if chosen else []
+    fitted = is_fitted(model, baseline, user_settings)
     if fitted and (unused := unused_settings(user_settings, contrastive=contrastive is not None)):
         why = "the weights are set without training steps"
         why += "; --epochs 3 trains on the labels too" if contrastive is not None else ""

@@ -104,8 +104,8 @@ class LabelRule:
             if split == train:
                 self._check_single_label(split, counts)
                 unusual = self._check_unusual(split, counts)
-                usual = {name: count for name, count in _without_similar(counts).items() if name not in unusual}
-                self._check_balance(split, Counter(usual))
+                others = {name: count for name, count in _without_similar(counts).items() if name not in unusual}
+                self._check_balance(split, Counter(others))
             else:
                 self._compare_with_train(train, split)
             self._check_similar(split, counts)
