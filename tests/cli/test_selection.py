@@ -24,6 +24,8 @@ def test_folds_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Cap
     code, out, err = run(argv, capsys)
     assert code == 0
     assert "fold 2 of 2" in err
+    assert "final training on all" in err
+    assert f"regard predict {tmp_path / 'run'}" in out
     assert "each scored by a model that was not trained on it" in out
     code, out, _ = run([*argv[:-1], str(tmp_path / "other"), "--json"], capsys)
     assert code == 0
@@ -37,6 +39,7 @@ def test_trials_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Ca
     assert "trial 1" in err
     assert "default settings" in out
     assert "that chose nothing" in out
+    assert f"{tmp_path / 'run'}/report.html" in out
     assert "Note: nothing was searched: the time was enough for one trial only" in out
     code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)
     assert code == 0
@@ -50,6 +53,7 @@ def test_seeds_are_printed(reviews_csv: Path, tmp_path: Path, capsys: pytest.Cap
     assert "training 1, 0:00 left" in err
     assert "seed 0" in out
     assert "of seed 0, on" in out
+    assert f"regard evaluate {tmp_path / 'run'} TEST-DATA" in out
     assert re.search(r"time +\d+ s; another seed would need \d+:\d\d", out)
     code, out, _ = run([*argv, "--out", str(tmp_path / "other"), "--json"], capsys)
     assert code == 0

@@ -169,6 +169,13 @@ def test_a_second_network_is_noticed(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "training again on all 40 rows\n"
 
 
+def test_what_an_earlier_training_said_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TrainingProgress()
+    for number in (1, 2):
+        progress(TrainingEvent("begin", 0, 2, {"lines": ["data: reviews", f"chosen: lr {number}"]}))
+    assert capsys.readouterr().err.splitlines() == ["data: reviews", "chosen: lr 1", "chosen: lr 2"]
+
+
 def test_a_repeated_training_is_counted() -> None:
     progress = TrainingProgress()
     progress(TrainingEvent("note", 0, 2, {"text": "training again with another seed (2 of 2)", "repeat": True}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from regard.cli.next_steps import next_rows, report_row
 from regard.cli.output import UsageError, print_json, print_scores, print_status, print_table
 from regard.cli.training_progress import TrainingProgress, same_command_goes_on
 from regard.errors import pluralize
@@ -90,6 +91,8 @@ def _print_folds(result: CrossValidation, *, json: bool) -> None:
             ("folds", f"{result.main} {listed}"),
             ("rows", f"{result.rows:,}, each scored by a model that was not trained on it"),
             ("folder", f"{result.folder}, trained on all rows in the same way"),
+            report_row(result.folder, result.task),
+            *next_rows(result.folder, result.task),
         ]
     )
 
@@ -111,6 +114,8 @@ def _print_search(result: SettingsSearch, *, json: bool) -> None:
             ("settings", _words(result.settings)),
             ("scores", f"on {pluralize(result.test_rows, 'test row')} that chose nothing"),
             ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')} with these settings"),
+            report_row(result.folder, result.task),
+            *next_rows(result.folder, result.task),
         ]
     )
     for note in result.notes:
@@ -134,6 +139,8 @@ def _print_seeds(result: SeedsResult, *, json: bool) -> None:
             ("scores", scored),
             ("time", f"{result.seconds:.0f} s; {result.ended}"),
             ("folder", f"{result.folder}, trained on {pluralize(result.rows, 'row')}"),
+            report_row(result.folder, result.task),
+            *next_rows(result.folder, result.task),
         ]
     )
 

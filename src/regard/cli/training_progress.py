@@ -37,6 +37,7 @@ class TrainingProgress:
         self.work = ""
         self.printed = 0.0
         self.number, self.trainings = 1, 1  # which of how many trainings this is
+        self.begin_lines: set[str] = set()  # of earlier trainings, which are not printed again
 
     def __enter__(self) -> TrainingProgress:
         return self
@@ -70,7 +71,9 @@ class TrainingProgress:
 
     def _begin(self, event: TrainingEvent) -> None:
         for line in event.values["lines"]:
-            self._print(line)
+            if line not in self.begin_lines:
+                self._print(line)
+        self.begin_lines.update(event.values["lines"])
         self.first = None
         self.number, self.trainings = 1, event.values.get("trainings", 1)
         self._show("training", 0, event.steps, "")

@@ -26,6 +26,7 @@ from regard.cli.command import Command
 from regard.cli.flags.help_groups import exit_with_help
 from regard.cli.flags.toml import format_config, read_config, without_config
 from regard.cli.flags.trainer_names import translate_flags
+from regard.cli.next_steps import next_rows, report_row
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.training_progress import TrainingProgress, small_curves
 from regard.errors import pluralize
@@ -242,24 +243,20 @@ def _print_result(result: TrainResult) -> None:
         print_scores(result.scores)
         print(scores_line(result))
         print()
-    from regard.tasks import task_class
     from regard.training.output.metrics_log import read_metrics
 
     if curves := small_curves(read_metrics(Path(result.folder))):
         print_table(curves)
         print()
-    task = task_class(result.task)
     rows_read = pluralize(result.rows, "row")
     often = f"{result.repeats} × " if result.repeats > 1 else ""
     steps = f", {often}{pluralize(result.steps, 'step')}" if result.steps else ""
     files = "every setting is in run.json, how to use it in README.md"
-    errors = ", likely label errors" if task.has_labels() else ""
     rows = [
         ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s{steps}"),
-        ("report", f"{result.folder}/report.html: scores, mistakes{errors}; open it in a browser"),
+        report_row(result.folder, result.task),
         ("curves", f"{result.folder}/curves.png; {files}") if result.steps else ("files", files),
-        ("next", f"regard {task.command} {result.folder} {task.command_example}"),
-        ("", f"regard evaluate {result.folder} TEST-DATA"),
+        *next_rows(result.folder, result.task),
     ]
     if not result.scores:
         rows.insert(0, ("score", "none: there was no validation data"))
