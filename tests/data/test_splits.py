@@ -76,6 +76,11 @@ def test_the_only_record_of_a_label_can_be_kept_for_training(seed: int) -> None:
     assert all(split_records(few, {"train": 0.5, "valid": 0.5}, seed=seed, rare_labels="train").values())
 
 
+def test_rare_labels_need_a_part() -> None:
+    with pytest.raises(InputError, match='rare_labels is "dev", expected the name of a part: train, valid'):
+        split_records(records(30), {"train": 0.8, "valid": 0.2}, rare_labels="dev")
+
+
 def test_numbers_are_no_rare_labels() -> None:
     numbers = [ClassifyRecord(f"text {number}", float(number)) for number in range(10)]
     by_chance = split_records(numbers, {"train": 0.8, "valid": 0.2})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from regard.data.records import ClassifyRecord, PairRecord, Record, TagRecord
@@ -40,7 +39,7 @@ def split_records(
     rare_labels: the part that gets the records of a label which all stay on one side, as a single one does; by chance
         if None, and if another part would be empty.
     """
-    _check(records, parts)
+    _check(records, parts, rare_labels)
     groups = (_documents(records) if group is None else None) or group_records(records, group)
     strata = _strata(records, stratify)
     order = list(range(len(groups)))
@@ -50,10 +49,10 @@ def split_records(
     order.sort(key=lambda number: -len(groups[number]))
     order.sort(key=lambda number: strata[groups[number][0]])
     ordered = [groups[number] for number in order]
-    rare = [] if rare_labels is None else _groups_of_rare_labels(records, ordered)
-    split = _distribute(ordered, parts, {number: str(rare_labels) for number in rare})
-    if rare and not all(split.values()):
-        split = _distribute(ordered, parts)
+    chosen = {} if rare_labels is None else dict.fromkeys(_groups_of_rare_labels(records, ordered), rare_labels)
+    split = _distribute(ordered, parts, chosen)
+    if chosen and not all(split.values()):
+        split = _distribute(ordered, parts, {})
     empty = [name for name, rows in split.items() if not rows]
     if empty:
         raise InputError(
@@ -121,37 +120,47 @@ def _strata(records: Sequence[Record], stratify: bool | Key) -> list[str]:
 
 def _groups_of_rare_labels(records: Sequence[Record], groups: Sequence[Sequence[int]]) -> list[int]:
     """The numbers of the groups that have a label which no other group has."""
-    groups_of: dict[str, set[int]] = defaultdict(set)
+    group_of: dict[str, int] = {}  # the first group that has the label
+    frequent = set()  # labels of several groups
     for number, rows in enumerate(groups):
         for row in rows:
             record = records[row]
-            if isinstance(record, ClassifyRecord | PairRecord) and isinstance(record.label, str):
-                groups_of[record.label].add(number)
-    return [min(numbers) for numbers in groups_of.values() if len(numbers) == 1]
+            if (
+                isinstance(record, ClassifyRecord | PairRecord)
+                and isinstance(record.label, str)
+                and group_of.setdefault(record.label, number) != number
+            ):
+                frequent.add(record.label)
+    return [number for label, number in group_of.items() if label not in frequent]
 
 
 def _distribute(
-    groups: Sequence[Sequence[int]], parts: Mapping[str, float], chosen: Mapping[int, str] | None = None
+    groups: Sequence[Sequence[int]], parts: Mapping[str, float], chosen: Mapping[int, str]
 ) -> dict[str, list[int]]:
-    """Add each group to the part that is furthest below its fraction, or to the one that is chosen for its number.
+    """Add each group to the part that is chosen for its number, the others to the part furthest below its fraction.
 
     As groups are ordered by stratum, every stratum is divided in the same fractions, and rounding errors of one stratum
     are corrected in the next.
     """
-    split: dict[str, list[int]] = {name: [] for name in parts}
+    names = list(parts)
+    split: dict[str, list[int]] = {name: [] for name in names}
     distributed = 0
     for number, rows in enumerate(groups):
         distributed += len(rows)
-        missing = {name: fraction * distributed - len(split[name]) for name, fraction in parts.items()}
-        part = (chosen or {}).get(number) or max(missing, key=lambda name: missing[name])
-        split[part].extend(rows)
+        if number in chosen:
+            split[chosen[number]].extend(rows)
+            continue
+        missing = [fraction * distributed - len(split[name]) for name, fraction in parts.items()]
+        split[names[missing.index(max(missing))]].extend(rows)
     return {name: sorted(rows) for name, rows in split.items()}
 
 
-def _check(records: Sequence[Record], parts: Mapping[str, float]) -> None:
+def _check(records: Sequence[Record], parts: Mapping[str, float], rare_labels: str | None) -> None:
     if not records:
         raise InputError("there is no record to split; expected at least one per part.")
     if not parts or any(not 0 < fraction <= 1 for fraction in parts.values()):
         raise InputError(f"the parts are {dict(parts)}; expected fractions above 0, such as train=0.9, valid=0.1.")
     if not math.isclose(sum(parts.values()), 1, abs_tol=1e-6):
         raise InputError(f"the fractions of {', '.join(parts)} add up to {sum(parts.values()):g}; expected 1.")
+    if rare_labels is not None and rare_labels not in parts:
+        raise InputError(f'rare_labels is "{rare_labels}", expected the name of a part: {", ".join(parts)}.')

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 EXPLAIN = "--explain-defaults"
 FOLDS_REASON = "each of {} trainings is scored on the rows that it leaves out; the last training is on all rows"
 TIME_REASON = (
-    "what is above holds without a limit: a training that would take longer has fewer steps, and learns no similarity "
-    "if that would take half of the time; in the time that is left, other seeds are trained, and their weights averaged"
+    "the settings above are those without a time limit; if the training would take longer, it has fewer steps, and "
+    "does not learn similarity if that would take half of the time; if time is left, it is repeated with other seeds, "
+    "and the weights are averaged"
 )
 PRINT_CONFIG = "--print-config"
 HELP = """Train a model on your data and write it to a folder.

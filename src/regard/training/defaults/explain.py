@@ -66,7 +66,7 @@ def explain_settings(
         parts += _unused(user_settings, contrastive=contrastive is not None)
         return [*rows, _no_steps(inputs, contrastive, device, refit=refit), *parts]
     if contrastive is not None:
-        first = f"{_in_words(contrastive, inputs)} and a linear probe come before the steps on the labels"
+        first = f"{_contrastive_in_words(contrastive, inputs)} and a linear probe come before the steps on the labels"
         rows.append(SettingReason("contrastive", str(contrastive.steps), first))
     return [*rows, *_optimization(user_settings, chosen, inputs)]
 
@@ -82,11 +82,11 @@ def _no_steps(
         head_only = ", without the validation rows; then the head is fitted again, with them"
         twice = ", twice: without the validation rows and with them"
         often += head_only if refits_head_only(inputs, device) else twice
-    first = f"{_in_words(before, inputs)} come before{often}"
+    first = f"{_contrastive_in_words(before, inputs)} come before{often}"
     return SettingReason("steps", "0", f"{first}; more training made it worse on few rows")
 
 
-def _in_words(training: ContrastiveTraining, inputs: TrainingInputs) -> str:
+def _contrastive_in_words(training: ContrastiveTraining, inputs: TrainingInputs) -> str:
     texts = min(training.texts, inputs.rows)
     return f"{training.steps} contrastive steps of {texts} texts at {training.lr:.2g}"
 
@@ -157,7 +157,8 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
         reason = f"few classes with fewer than {FEW_ROWS} rows each: the vectors of texts with the same label are made "
         return "contrastive", reason + "similar, then a linear probe is fitted"
     if inputs.model.probe:
-        return "probe", f"the vectors of a sentence encoder are separated well by a linear classifier; {_why(inputs)}"
+        reason = "the vectors of a sentence encoder are separated well by a linear classifier; "
+        return "probe", reason + _why_probe(inputs)
     if inputs.model.head_init == "similarity":
         reason = "the model is a sentence encoder: it learns to predict how similar its own vectors of two texts are "
         return "similarity", reason + "before it is trained on the labels"
@@ -175,11 +176,11 @@ def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
     return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"
 
 
-def _why(inputs: TrainingInputs) -> str:
+def _why_probe(inputs: TrainingInputs) -> str:
     """Why fine-tuning begins with a linear probe."""
     classes = len(inputs.model.checkpoint.labels or ())
     if not isinstance(inputs.task, Classify) or inputs.task.kind != "single":
-        return "numbers and several labels always begin so"
+        return "models of numbers or of several labels per text always start from one"
     if classes > MANY_CLASSES:
         return f"{classes} classes are many"
     return f"there are fewer than {FEW_ROWS} rows of each class, on average"

@@ -49,7 +49,7 @@ def labeled_inputs(
     ranks: int = 1,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
-    baseline, recipe, settings = _recipe(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
+    baseline, recipe, settings = _defaults(data, preset, user_settings, distillation, start=start, tokenizer=tokenizer)
     task = _task(data, settings, baseline)
     model, settings = _model_and_settings(
         task, data, settings, baseline, initial_seed, start=start, preset=preset, tokenizer=tokenizer, report=report
@@ -88,7 +88,7 @@ def _preprocessing(model: InitialModel, settings: Settings) -> Preprocessing:
     return preprocessing_of(model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap)
 
 
-def _recipe(
+def _defaults(
     data: LabeledData,
     preset: str | None,
     settings: Settings,
