@@ -95,7 +95,7 @@ def _step_seconds(run: Layer, x_ND: Tensor) -> float:
         torch.cuda.synchronize()
         clock = time.perf_counter
     else:
-        clock = time.process_time  # unlike the time on the wall, it does not depend on what else the machine does
+        clock = time.thread_time  # depends neither on other programs nor on other threads of this process
     started = clock()
     run(x_ND).sum().backward()
     if x_ND.is_cuda:
