@@ -52,22 +52,12 @@ KINDS: dict[str, Kind] = {
     "replacement-character": Kind(
         "warning", "texts with replacement characters (U+FFFD)", "Letters are lost: export the text again as UTF-8."
     ),
-    "bom": Kind("note", "byte order marks", "Save as UTF-8 without byte order mark (done by --fix)."),
     "control-character": Kind(
         "warning", "texts with control or private-use characters", "Remove them (control characters: done by --fix)."
     ),
     "invisible-character": Kind("note", "texts with invisible characters", "Remove them (done by --fix)."),
     "markup": Kind("note", "texts with HTML tags or entities", "Extract the text from the HTML."),
-    "unresolved-escape": Kind("note", "texts with unresolved escapes", "Decode the escapes before writing the file."),
-    "repeated-character": Kind(
-        "warning", "texts with one character many times in a row", "Check the row; shorten the run or remove the row."
-    ),
-    "repeated-header": Kind("error", "repeated header rows", "Remove them (done by --fix)."),
     "other-script": Kind("warning", "texts in another script", "Remove them, unless they are intended."),
-    "other-language": Kind("warning", "texts in another language", "Remove them, unless they are intended."),
-    "mixed-script": Kind(
-        "warning", "words with letters of two scripts", "Write the word in one script; the letters only look the same."
-    ),
     # Labels.
     "single-label": Kind("error", "rows that all have the same label", "Add rows with at least one other label."),
     "missing-label": Kind("error", "rows without a label", "Label them, or remove them."),
@@ -89,7 +79,6 @@ KINDS: dict[str, Kind] = {
     "joined-labels": Kind("warning", "labels that look like several labels in one", "Use --labels multi."),
     "ratings": Kind("note", "ratings that are read as classes", "Use --labels number."),
     "similarity": Kind("note", "pairs with numbers", "If they are similarity scores, use --task embed."),
-    "repeated-label": Kind("note", "rows with the same label twice", "Write it once."),
     "label-outlier": Kind("warning", "numbers far from all others", "Correct the number, or remove the row."),
     # Duplicates.
     "duplicate": Kind("warning", "duplicate rows", "Keep one of them (done by --fix)."),
@@ -108,21 +97,15 @@ KINDS: dict[str, Kind] = {
     "entity-inside-word": Kind(
         "warning", "entities that start or end inside a word", "Move the boundary to the end of the word."
     ),
-    "entity-punctuation": Kind(
-        "note", "entities that start or end with punctuation", "Exclude the punctuation from the entity."
-    ),
-    "long-entity": Kind("note", "very long entities", "Check where it ends."),
     "no-entities": Kind("warning", "rows without any entity", "Check that the tags are in the right column."),
     "answer-inside-word": Kind(
         "note", "answers that start or end inside a word", "Move the boundary to the end of the word."
     ),
-    "answer-space": Kind("note", "answers that start or end with a space", "Exclude the space from the answer."),
     # Pairs.
     "untranslated": Kind("warning", "translations identical to the source", "Translate them, or remove the rows."),
     "length-mismatch": Kind(
         "warning", "pairs of very different length", "Check that source and target belong together."
     ),
-    "identical-pair": Kind("note", "pairs of two identical texts", "Check the column of the second text."),
     # Lengths.
     "too-long": Kind(
         "note",

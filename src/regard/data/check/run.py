@@ -21,18 +21,16 @@ from regard.data.check.row_store import RowStore
 from regard.data.check.rules.checked_row import CheckedRow, checked_row
 from regard.data.check.rules.duplicates import DuplicateRule
 from regard.data.check.rules.labels import LabelRule
-from regard.data.check.rules.languages import LanguageRule
 from regard.data.check.rules.lengths import LengthRule, TokenCounter, estimate_from_words
 from regard.data.check.rules.pair_texts import PairRule
 from regard.data.check.rules.reader_errors import add_reader_error
+from regard.data.check.rules.scripts import ScriptRule
 from regard.data.check.rules.spans import SpanRule
 from regard.data.check.rules.texts import TextRule
-from regard.data.formats.lines import BOM
 from regard.data.hints import reading_hints
 from regard.data.readers import Reader, read, split_names
 from regard.data.records import Place, Record
 from regard.data.schema.columns import Columns
-from regard.data.schema.schema import Schema
 from regard.data.sources.locate import DataLocation, find_sources
 from regard.errors import DataError, pluralize
 from regard.progress import OnProgress, Progress
@@ -159,7 +157,7 @@ class _CheckRun:
             self.labels,
             SpanRule(self.collector),
             PairRule(self.collector, self.rows),
-            LanguageRule(self.collector),
+            ScriptRule(self.collector),
         ]
 
     def check_split(self, name: str, location: DataLocation, *, split: str | None, **options: Any) -> None:
@@ -172,20 +170,15 @@ class _CheckRun:
         try:
             reader = read(location, split=split, like=like, on_bad=on_bad, **options)
             self.readers[name] = reader
-            self._check_byte_order_marks(reader, name)
-            header = _header(reader.schema)
             for record in reader:
-                self._check_row(record, name, header)
+                self._check_row(record, name)
             self._add_excluded(reader, name)
         except DataError as error:
             self.is_complete = False
             add_reader_error(self.collector, error, name, kind="unreadable")
 
-    def _check_row(self, record: Record, split: str, header: dict[str, str]) -> None:
+    def _check_row(self, record: Record, split: str) -> None:
         row = checked_row(record, split)
-        if header and _is_header(record, header):
-            self.collector.add("repeated-header", row.place, "the row repeats the header", split=split)
-            return
         for rule in self.rules:
             rule.check_row(row)
         self.lengths.check_row(row)
@@ -198,13 +191,6 @@ class _CheckRun:
             place = Place(reader.sources[0][0].name)
             message = f"{pluralize(count, 'row')} left out: {reason}"
             self.collector.add("excluded-row", place, message, split=split, key=f"{split} {reason}", count=count)
-
-    def _check_byte_order_marks(self, reader: Reader, split: str) -> None:
-        message = "the file starts with a byte order mark, which some tools read as part of the first column name"
-        for sources in reader.sources:
-            for source in sources:
-                if source.path is not None and source.head(len(BOM)).startswith(BOM):
-                    self.collector.add("bom", Place(source.name, 1), message, split=split)
 
     def report(self) -> CheckReport:
         """Finish all rules, and summarize."""
@@ -250,14 +236,3 @@ class _CheckRun:
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)
         return Split(name, files, reader.rows, reader.bad_rows, dict(self.labels.counts.get(name, {})))
-
-
-def _header(schema: Schema) -> dict[str, str]:
-    """Column names, by role, that a row could repeat."""
-    return dict(schema.columns) if schema.header and schema.format in ("csv", "tsv") else {}
-
-
-def _is_header(record: Record, columns: dict[str, str]) -> bool:
-    """True if every value is the name of its column."""
-    pairs = [(getattr(record, role, None), name) for role, name in columns.items()]
-    return len(pairs) > 1 and all(value == name for value, name in pairs)

@@ -34,7 +34,6 @@ def findings(labels: list[object], dev: list[object] | None = None) -> dict[str,
         (["a"] * 6 + ["b"] * 6 + ["c"], "rare-label", 14),
         ([f"n{number}x" for number in range(60)], "too-many-labels", 2),
         ([float(number % 5) for number in range(40)] + [900.0], "label-outlier", 42),
-        ([("a", "a"), ("b",)], "repeated-label", 2),
     ],
 )
 def test_finding_and_its_line(labels: list[object], kind: str, line: int) -> None:

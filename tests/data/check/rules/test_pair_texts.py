@@ -1,4 +1,4 @@
-"""Pairs: untranslated, of very different length, identical."""
+"""Pairs: untranslated, of very different length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from regard.data.check.collect import FindingCollector
 from regard.data.check.row_store import RowStore
 from regard.data.check.rules.checked_row import checked_row
 from regard.data.check.rules.pair_texts import PairRule
-from regard.data.records import PairRecord, Place, Record, TranslateRecord
+from regard.data.records import Place, Record, TranslateRecord
 
 
 def kinds_and_lines(records: list[Record]) -> list[tuple[str, int | None]]:
@@ -31,7 +31,3 @@ def test_translations() -> None:
     assert kinds_and_lines(translations()) == []
     assert kinds_and_lines(translations(("not translated at all", "Not translated at all"))) == [("untranslated", 10)]
     assert kinds_and_lines(translations(("Good.", "Bien, " * 20))) == [("length-mismatch", 10)]
-
-
-def test_identical_pair() -> None:
-    assert kinds_and_lines([PairRecord("Same", "same ", "x", place=Place("a.csv", 2))]) == [("identical-pair", 2)]

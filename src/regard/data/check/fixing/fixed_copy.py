@@ -122,18 +122,15 @@ class _FixedRows:
                 except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
                     self._remove(row.place.error(f"cannot be used: {type(error).__name__}"), "")
                     continue
-                if self._is_needed(values, record, schema):
+                if self._is_needed(record, schema):
                     self.rows += 1
                     yield self._with_document(self._rename_columns(values, schema), row), record
 
-    def _is_needed(self, values: Mapping[str, Any], record: Record, schema: Schema) -> bool:
-        """False for empty rows, repeated headers and duplicates."""
+    def _is_needed(self, record: Record, schema: Schema) -> bool:
+        """False for empty rows and duplicates."""
         row = checked_row(record, "")
         if not all(text.strip() for _, text in row.texts):
             self.changes["empty rows removed"] += 1
-            return False
-        if _is_header(values, schema):
-            self.changes["repeated headers removed"] += 1
             return False
         key = stable_hash(f"{row.input_text}\x1f{row.annotation}")
         if key in self._keys and schema.format not in ("text", "conll"):
@@ -187,9 +184,3 @@ class _FixedRows:
         yield from self._removed
         if self._removed_count > len(self._removed):
             yield f"and {self._removed_count - len(self._removed):,} more"
-
-
-def _is_header(values: Mapping[str, Any], schema: Schema) -> bool:
-    names = list(schema.columns.values())
-    is_table = schema.header and schema.format in ("csv", "tsv") and len(names) > 1
-    return is_table and all(values.get(name) == name for name in names)

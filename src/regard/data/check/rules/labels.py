@@ -70,9 +70,6 @@ class LabelRule:
                 self.number_places.append(row.place)
             return ()
         if isinstance(label, tuple):
-            if len(set(label)) < len(label):
-                name = next(name for name in label if label.count(name) > 1)
-                self.collector.add("repeated-label", row.place, f'the label "{name}" occurs twice', split=row.split)
             return tuple(dict.fromkeys(label))
         return (str(label),)
 

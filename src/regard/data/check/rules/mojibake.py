@@ -20,8 +20,8 @@ _BYTES = {
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 PRIVATE = re.compile("[\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]")
-INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069]")
-REPLACED, BOM = "\ufffd", "\ufeff"
+INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+REPLACED = "\ufffd"
 
 
 def find_mojibake(text: str) -> str | None:
@@ -48,10 +48,10 @@ def _decoded(part: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without mojibake, byte order marks, control and invisible characters. Lost letters are not restored."""
+    """The text without mojibake, control and invisible characters. Lost letters are not restored."""
     if text.isascii() and text.isprintable():
         return text
-    fixed = repair_mojibake(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
+    fixed = repair_mojibake(text).replace("\u2028", "\n").replace("\u2029", "\n")
     return INVISIBLE.sub("", CONTROL.sub(lambda match: _in_windows_1252(match.group()), fixed))
 
 

@@ -1,4 +1,4 @@
-"""Check pairs of texts: not translated, of very different length, or identical."""
+"""Check translations: not translated, or of very different length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from regard.data.check.collect import FindingCollector, excerpt
 from regard.data.check.row_store import RowStore
 from regard.data.check.rules.checked_row import CheckedRow
-from regard.data.records import PairRecord, TranslateRecord
+from regard.data.records import TranslateRecord
 
 MAX_RATIO = 3.0  # of the length ratio of a pair to the median ratio
 MIN_LENGTH = 50  # characters of the longer text; ratios of short texts vary more
@@ -31,11 +31,6 @@ class PairRule:
         record = row.record
         if isinstance(record, TranslateRecord):
             self._check_translation(row, record)
-        elif isinstance(record, PairRecord):
-            first = record.first.strip().casefold()
-            if first and first == record.second.strip().casefold():
-                message = "the two texts are identical"
-                self.collector.add("identical-pair", row.place, message, text=record.first, split=row.split)
 
     def _check_translation(self, row: CheckedRow, record: TranslateRecord) -> None:
         source = record.source.strip()

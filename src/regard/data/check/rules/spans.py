@@ -1,4 +1,4 @@
-"""Check entities and answers: boundaries inside words, punctuation, spaces, and very long spans."""
+"""Check entities and answers: boundaries inside words, and ids that occur twice."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from regard.data.check.collect import FindingCollector, excerpt
 from regard.data.check.row_store import stable_hash
 from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.records import AnswerRecord, TagRecord
-
-PUNCTUATION = frozenset(',;:!?"“”„«»<>|')
-MAX_WORDS = 25  # of an entity
 
 
 class SpanRule:
@@ -28,17 +25,11 @@ class SpanRule:
     def _entities(self, row: CheckedRow, record: TagRecord) -> None:
         text = record.text
         for start, end, label in record.entities:
-            subject = f'the entity "{excerpt(text[start:end], 40)}" ({label})'
             if starts_or_ends_inside_word(text, start, end):
                 around = text[max(start - 15, 0) : end + 15]
+                subject = f'the entity "{excerpt(text[start:end], 40)}" ({label})'
                 message = f'{subject} starts or ends inside a word: "…{excerpt(around, 60)}…"'
                 self.collector.add("entity-inside-word", row.place, message, text=text, split=row.split)
-            elif end - start > 1 and (text[start] in PUNCTUATION or text[end - 1] in PUNCTUATION):
-                message = f"{subject} starts or ends with punctuation"
-                self.collector.add("entity-punctuation", row.place, message, text=text, split=row.split)
-            if end - start > 2 * MAX_WORDS and text.count(" ", start, end) >= MAX_WORDS:
-                words = text.count(" ", start, end) + 1
-                self.collector.add("long-entity", row.place, f"{subject} has {words} words", text=text, split=row.split)
 
     def _answers(self, row: CheckedRow, record: AnswerRecord) -> None:
         for answer in record.answers or ():
@@ -47,9 +38,6 @@ class SpanRule:
                 around = excerpt(record.context[max(answer.start - 15, 0) : end + 15], 60)
                 message = f'the answer "{excerpt(answer.text, 40)}" starts or ends inside a word: "…{around}…"'
                 self.collector.add("answer-inside-word", row.place, message, text=record.question, split=row.split)
-            if answer.text != answer.text.strip():
-                message = f"the answer {answer.text[:40]!r} starts or ends with a space"
-                self.collector.add("answer-space", row.place, message, text=record.question, split=row.split)
         key = stable_hash(f"{row.split}\x1f{record.id}")
         if key in self.ids:
             message = f'the id "{excerpt(record.id, 40)}" occurred before'

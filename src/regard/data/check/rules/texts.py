@@ -1,4 +1,4 @@
-"""Check each text: empty, damaged encoding, control characters, markup, escapes, repeated characters."""
+"""Check each text: empty, damaged encoding, control characters, markup."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ MARKUP = re.compile(
     r"</?(?:p|br|div|span|a|b|i|em|strong|li|ul|td|tr|table|img|h[1-6])\b[^<>]{0,200}>|&(?:[a-z]{2,8}|#\d{2,5}|#x[0-9a-f]{2,5});",
     re.I,
 )
-ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
-REPEATED = re.compile(r"([^\s.\-_=*#~])\1{49,}")
-REPEATED_IN_SAMPLE = re.compile(r"(.)\1\1\1", re.DOTALL)  # the same in every twelfth character: a fast first test
 # Texts with one of these characters are examined more closely. Most texts have none.
 SUSPICIOUS = re.compile(
     "[^\\x20-\\x7e\\t\\n\\r\u00a1-\u00ac\u00ae-\u00c1\u00c4-\u00df\u00e0\u00e1\u00e3-\u00ef\u00f1-\u00ff\u0400-\u04ff\u4e00-\u9fff]"
@@ -42,16 +39,7 @@ class TextRule:
             if not text.isascii() or not text.isprintable():
                 self._check_characters(row, role, text)
             if "<" in text or "&" in text:
-                self._add_match("markup", MARKUP.search(text), row, role, text)
-            if "\\" in text:
-                self._add_match("unresolved-escape", ESCAPED.search(text), row, role, text)
-            if len(text) > 50:
-                self._check_repeated(row, role, text)
-
-    def _add_match(self, kind: str, match: re.Match[str] | None, row: CheckedRow, role: str, text: str) -> None:
-        if match is not None:
-            message = f'the {role} contains "{excerpt(match.group(), 30)}"'
-            self.collector.add(kind, row.place, message, text=text, split=row.split)
+                self._check_markup(row, role, text)
 
     def _check_characters(self, row: CheckedRow, role: str, text: str) -> None:
         damage = mojibake.find_mojibake(text)
@@ -64,10 +52,6 @@ class TextRule:
         if mojibake.REPLACED in text:
             message = f"the {role} has {pluralize(text.count(mojibake.REPLACED), 'replacement character')} (U+FFFD)"
             self.collector.add("replacement-character", row.place, message, text=text, split=row.split)
-        if mojibake.BOM in text:
-            position = text.index(mojibake.BOM) + 1
-            message = f"character {position} of the {role} is a byte order mark (U+FEFF)"
-            self.collector.add("bom", row.place, message, text=text, split=row.split, severity="warning")
         for kind, pattern in (
             ("control-character", mojibake.CONTROL),
             ("control-character", mojibake.PRIVATE),
@@ -78,12 +62,11 @@ class TextRule:
                 message = f"character {match.start() + 1} of the {role} is {mojibake.describe_character(match.group())}"
                 self.collector.add(kind, row.place, message, text=text, split=row.split)
 
-    def _check_repeated(self, row: CheckedRow, role: str, text: str) -> None:
-        match = REPEATED.search(text) if REPEATED_IN_SAMPLE.search(text[::12]) else None
+    def _check_markup(self, row: CheckedRow, role: str, text: str) -> None:
+        match = MARKUP.search(text)
         if match is not None:
-            length = match.end() - match.start()
-            message = f'the {role} has "{match.group(1)}" {length:,} times in a row'
-            self.collector.add("repeated-character", row.place, message, text=text, split=row.split)
+            message = f'the {role} contains "{excerpt(match.group(), 30)}"'
+            self.collector.add("markup", row.place, message, text=text, split=row.split)
 
     def finish(self) -> None:
         """Nothing to do: findings are added row by row."""
