@@ -28,12 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import serve_stages
+from load_test import LoadResult, LoadTest, Workload, best_rate, search_rate
 from serve_process import RunningServer, environment, free_port, other_server, regard_server
 
 import regard
-from regard.serve.load_test.load import LoadResult, best_rate, search_rate
-from regard.serve.load_test.run import LoadTest
-from regard.serve.load_test.workload import Workload
 
 SYSTEMS = ("regard fp32", "regard int8", "plain", "litserve", "infinity")
 GOAL_MS = 100.0
@@ -119,8 +117,7 @@ def started(
 def measure(name: str, server: RunningServer, kind: str, mean: float, args: argparse.Namespace) -> dict[str, Any]:
     """The best rate and the latency at low load."""
     route, body = route_of(name, kind)
-    fields = tuple((key, value) for key, value in body.items() if key == "model")
-    workload = Workload(route, mean_tokens=mean, fields=fields)
+    workload = Workload(route, mean_tokens=mean, model=body.get("model"))
     test = LoadTest(server.url, workload, seconds=args.seconds, timeout=20)
     low = test.measure(args.low_rate)
 

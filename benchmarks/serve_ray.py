@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from load_test import LoadTest, Workload
 from serve_process import environment, free_port, regard_server
 
 import regard
@@ -25,8 +26,6 @@ from regard.client import Client
 from regard.cluster.bulk import run_on_ray
 from regard.cluster.ray_serve import deploy, stop
 from regard.serve.api_keys import ApiKeys
-from regard.serve.load_test.run import LoadTest
-from regard.serve.load_test.workload import Workload
 from regard.serve.settings import ServeLimits
 
 RATE = 20.0  # requests per second at which latencies are compared

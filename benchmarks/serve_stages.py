@@ -20,11 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from load_test import AsyncConnections, Workload
 from serve_process import SOURCE, RunningServer, cpu_seconds, environment, regard_server
 
 import regard
-from regard.serve.load_test.connections import AsyncConnections
-from regard.serve.load_test.workload import Workload
 
 ALLOWED = {200, 204, 400, 401, 404, 405, 408, 413, 422, 429, 431, 503}
 BAD_BODIES = (b'{"text": 5}', b'{"txt": "a"}', b"{", b'{"text": " "}', b'{"text": "a", "model": "none"}', b"[]")

@@ -29,9 +29,6 @@ SUMMARIES = {
     "compress": "Find the fastest model that keeps the score of a trained one: int8, fewer layers, smaller students.",
     "export": "Write a model as ONNX files, which run without regard and torch.",
     "serve": "Answer requests over HTTP with one or several models: classes, entities, answers, vectors, text.",
-    "bench": (
-        "Measure a server that runs: throughput and latencies at given rates, and the highest rate that holds a goal."
-    ),
     "tokenizer": "Train a tokenizer on text files of any size.",
     "vectors": "Train word vectors on text files; find nearest words and solve analogies.",
     "sample": "Write a small data set that comes with regard, to try the commands on.",

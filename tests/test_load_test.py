@@ -1,18 +1,12 @@
+"""The load test of `benchmarks/`: how results are summed up, and the search for the highest rate."""
+
 from __future__ import annotations
 
 import dataclasses
 import math
 
 import pytest
-
-from regard.serve.load_test.load import (
-    LoadResult,
-    RequestResult,
-    best_rate,
-    percentile,
-    search_rate,
-    summarize,
-)
+from benchmarks.load_test import LoadResult, RequestResult, best_rate, percentile, search_rate, summarize
 
 
 def server(rate: float) -> LoadResult:
