@@ -1,4 +1,16 @@
-"""A little data, and a little model that was trained on it once."""
+"""A little data, and folders of little models that are trained once for all tests.
+
+A test that reads a trained model asks for `trained_folder` (or `pretrained_folder`) and calls it as it would call
+`regard.train`, without `out` and `progress`:
+
+    def test_something(trained_folder):
+        folder = trained_folder(samples.path("messages"), preset="tiny-bert", steps=2)
+
+The first such call of a run trains, every later one with the same data and settings, in any worker, returns the same
+folder. It is not to be changed; `copy=True` returns a copy that the test may change. What the training returned is
+`trained_folder.result(data, **settings)`, its events are `trained_folder.events(data, **settings)`. Tests of the
+training itself (resume, signals, what is called when) go on calling `regard.train`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trained_folders import TrainedFolders, shared_root
 
 # Tests compare with the CPU's results; those of the GPU name it. Processes that a test starts inherit this.
 os.environ["REGARD_DEVICE"] = "cpu"
@@ -72,14 +85,31 @@ def reviews_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write_rows(tmp_path_factory.mktemp("data") / "reviews.csv", _reviews(80))
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory, reviews_csv: Path) -> Path:
-    """A folder that `regard.train` wrote, with good scores on such texts."""
-    from regard.training.train import train
+def _store(function: str, factory: pytest.TempPathFactory) -> Iterator[TrainedFolders]:
+    import regard
 
-    folder = tmp_path_factory.mktemp("runs") / "reviews"
-    train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch_size=8, device="cpu")
-    return folder
+    root = shared_root(factory, os.environ.get("PYTEST_XDIST_WORKER"))
+    folders = TrainedFolders(getattr(regard, function), root, factory.mktemp)
+    yield folders
+    folders.check_unchanged()
+
+
+@pytest.fixture(scope="session")
+def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainedFolders]:
+    """`regard.train`, called once in a run for the same arguments; returns the folder."""
+    yield from _store("train", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def pretrained_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainedFolders]:
+    """`regard.pretrain`, called once in a run for the same arguments; returns the folder."""
+    yield from _store("pretrain", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def trained(trained_folder: TrainedFolders, reviews_csv: Path) -> Path:
+    """A folder that `regard.train` wrote, with good scores on such texts."""
+    return trained_folder(reviews_csv, preset="tiny-bert", epochs=6, lr=8e-3, batch_size=8, device="cpu")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

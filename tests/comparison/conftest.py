@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.trained_folders import TrainedFolders
 
-import regard
 from regard import samples
 
 COLORS = ["red", "blue", "green", "gray"]
@@ -34,11 +35,11 @@ def two_classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def trained(tmp_path_factory: pytest.TempPathFactory, trained_folder: TrainedFolders) -> dict[str, Path]:
     """A model that has learned nothing, and one that has. They have seen other rows."""
     root = tmp_path_factory.mktemp("models")
     rows = write_rows(root / "rows.csv", 244, first=1000, extra=True)
-    steps = {"weak": 1, "good": 60}
-    for name, count in steps.items():
-        regard.train(rows, preset="tiny-bert", out=root / name, steps=count, lr=0.01, dev_fraction=0)
-    return {name: root / name for name in steps}
+    for name, count in {"weak": 1, "good": 60}.items():
+        run = trained_folder(rows, preset="tiny-bert", steps=count, lr=0.01, dev_fraction=0)
+        shutil.copytree(run, root / name)
+    return {name: root / name for name in ("weak", "good")}

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.trained_folders import TrainedFolders
 
-import regard
 from regard.compression.teacher import Teacher
 from regard.predict.load import load
 from regard.predict.model_task import task_for
@@ -42,10 +42,8 @@ def test_file(rows_file: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def teacher_folder(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("teacher") / "model"
-    regard.train(rows_file, preset="tiny-bert", out=out, steps=60, lr=5e-3, batch_size=32, device="cpu")
-    return out
+def teacher_folder(rows_file: Path, trained_folder: TrainedFolders) -> Path:
+    return trained_folder(rows_file, preset="tiny-bert", steps=60, lr=5e-3, batch_size=32, device="cpu")
 
 
 @pytest.fixture(scope="session")
