@@ -54,7 +54,6 @@ WRONG = [
     {"do_sample": True, "temperature": 0},
     {"do_sample": True, "top_k": 1.5},
     {"do_sample": True, "top_p": 7},
-    {"do_sample": True, "typical_p": []},
     {"eos_token_id": "2"},
     {"eos_token_id": []},
     {"eos_token_id": [2, None]},

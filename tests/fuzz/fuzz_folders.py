@@ -35,7 +35,7 @@ GENERATION = {
     "bad_words_ids": [[5], [6, 7]],
     "forced_eos_token_id": None,
 }
-DRAWING = {"eos_token_id": 2, "do_sample": True, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "typical_p": 0.9}
+DRAWING = {"eos_token_id": 2, "do_sample": True, "temperature": 0.7, "top_k": 5, "top_p": 0.9}
 SIZES = ("layers", "width", "size", "dim", "position", "heads", "vocab", "ffn", "buckets", "d_", "window", "head")
 
 
@@ -183,7 +183,7 @@ def use(draw: random.Random, model: Any, again: Path) -> None:
 
     texts = list(TEXTS)
     odd = other_value(draw, draw.choice((1, 0.5, "a")))
-    setting = draw.choice(("beams", "best", "top_k", "no_repeat", "lookup", "temperature", "banned", "stop"))
+    setting = draw.choice(("beams", "best", "top_k", "no_repeat", "temperature", "banned", "stop"))
     uses: tuple[Callable[[], object], ...] = (
         lambda: (repr(model), model.info(), model.task, model.labels),
         lambda: model.embed(texts),

@@ -42,11 +42,11 @@ def test_rows_beyond_the_vocabulary_are_no_text(lettered, writer, settings):
         assert "".join(fewer.stream("A", max_tokens=12)) == expected
 
 
-@pytest.mark.parametrize("settings", [{}, {"lookup": 4}, {"contrast": 0.5}, {"top_p": 0.9, "seed": 3}])
+@pytest.mark.parametrize("settings", [{}, {"top_p": 0.9, "seed": 3}])
 def test_a_stream_joins_to_the_text(writer, settings):
     pieces = list(writer.stream("Once upon", max_tokens=20, **settings))
     assert "".join(pieces) == writer.generate("Once upon", max_tokens=20, **settings)
-    assert len(pieces) > 1 or settings == {"lookup": 4}
+    assert len(pieces) > 1
 
 
 @pytest.mark.parametrize("settings", [{"beams": 3}, {"temperature": 1.0, "best": 2, "seed": 3}])
@@ -79,7 +79,7 @@ def test_banned_words_never_come(writer):
     assert not any(word in other for word in banned)
 
 
-@pytest.mark.parametrize("settings", [{"sample": True, "seed": 0}, {}, {"beams": 3}, {"lookup": 3}, {"contrast": 0.4}])
+@pytest.mark.parametrize("settings", [{"sample": True, "seed": 0}, {}, {"beams": 3}])
 def test_forced_words_come(writer, settings):
     result = writer.generate(["Once upon", "a"], max_tokens=14, forced=["abc", "xyz"], **settings)
     assert all("abc" in text and "xyz" in text for text in result)

@@ -15,7 +15,6 @@ from transformers import (
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
-    TypicalLogitsWarper,
 )
 
 from regard.errors import InputError
@@ -59,8 +58,6 @@ def applied(settings, ends=None, logits=None, **more):
         ({"top_p": 0.8}, TopPLogitsWarper(0.8)),
         ({"top_p": 0.01}, TopPLogitsWarper(0.01)),
         ({"min_p": 0.1}, MinPLogitsWarper(0.1)),
-        ({"typical": 0.5}, TypicalLogitsWarper(0.5)),
-        ({"typical": 0.95}, TypicalLogitsWarper(0.95)),
         ({"repetition_penalty": 1.3}, RepetitionPenaltyLogitsProcessor(1.3)),
         ({"no_repeat": 1}, NoRepeatNGramLogitsProcessor(1)),
         ({"no_repeat": 2}, NoRepeatNGramLogitsProcessor(2)),
@@ -83,7 +80,7 @@ def _row_and_5(row, _batch, _ids):
 
 
 def test_all_filters_together_in_their_order():
-    settings: dict[str, Any] = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical": 0.8}
+    settings: dict[str, Any] = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02}
     ours = applied(DecodingSettings(**settings))
     expected = scores()
     processors: tuple[Any, ...] = (
@@ -91,7 +88,6 @@ def test_all_filters_together_in_their_order():
         TopKLogitsWarper(20),
         TopPLogitsWarper(0.9),
         MinPLogitsWarper(0.02),
-        TypicalLogitsWarper(0.8),
     )
     for theirs in processors:
         expected = theirs(None, expected)

@@ -32,10 +32,8 @@ from regard.generate.settings import DecodingSettings
         ({"best": 10**9}, "best must be at most 1,000"),
         ({"max_tokens": 10**9}, "max_tokens must be at most 1,000,000"),
         ({"top_k": 10**12}, "top_k must be at most"),
-        ({"lookup": 10**9}, "lookup must be at most 1,000"),
         ({"no_repeat": 10**9}, "no_repeat must be at most 1,000,000"),
         ({"beams": 1000, "max_tokens": 10**6}, "together at most 10,000,000"),
-        ({"contrast": 0.5, "max_tokens": 10**6}, "it allows 100,000 tokens"),
         ({"temperature": 1e-300}, "temperature must be a number from"),
         ({"length_penalty": 1e300}, "length_penalty must be a number from -20 to 20"),
         ({"max_tokens": "9" * 10**5}, "max_tokens must be a whole number of at least 1, not '9{40,60}…"),
@@ -53,16 +51,9 @@ def test_what_cannot_be(options, message):
     [
         {"min_tokens": 60, "max_tokens": 50},
         {"beams": 2, "top_p": 0.5},
-        {"beams": 2, "contrast": 0.5},
-        {"beams": 2, "lookup": 3},
-        {"lookup": 3, "temperature": 2.0},
-        {"contrast": 0.5, "top_p": 0.5},
-        {"contrast": 0.5, "lookup": 3},
         {"best": 2, "beams": 1},
         {"best": 3, "beams": 2},
         {"slide": True, "beams": 2},
-        {"slide": True, "contrast": 0.2},
-        {"slide": True, "lookup": 2},
         {"forced": "cat", "banned": "cat"},
         {"forced": [[1, 2]], "banned": [[1, 2]]},
     ],
@@ -99,9 +90,3 @@ def test_what_the_folder_says_gives_way():
         sample=True, temperature=0.6, top_p=0.5
     )
     assert DecodingSettings.from_options({"beams": None}, defaults=defaults).beams == 4
-
-
-def test_contrastive_search_takes_its_candidates_from_top_k():
-    assert not DecodingSettings(contrast=0.5, top_k=6).is_sampling
-    assert DecodingSettings(top_k=6).is_sampling
-    assert not DecodingSettings().is_sampling

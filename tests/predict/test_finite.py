@@ -65,8 +65,8 @@ def test_evaluate_names_the_text(trained: Path, write_rows: Callable[..., Path],
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"sample": True, "seed": 1}, {"contrast": 0.5}, {"lookup": 3}],
-    ids=["greedy", "sample", "contrast", "lookup"],
+    [{}, {"sample": True, "seed": 1}],
+    ids=["greedy", "sample"],
 )
 def test_generate_names_the_prompt(settings: dict[str, Any]) -> None:
     model = spoiled("tiny-gpt2")

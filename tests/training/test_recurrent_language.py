@@ -84,8 +84,6 @@ def test_beams_and_samples(model: Model) -> None:
     assert best.score * 8 >= greedy.score - 1e-4  # beams are ranked by the mean
     actual = [model.generate("The", max_tokens=30, sample=True, seed=seed) for seed in (1, 1, 2)]
     assert actual[0] == actual[1] != actual[2]
-    with pytest.raises(InputError, match="lookup decoding does not work"):
-        model.generate("The", lookup=3)
     with pytest.raises(InputError, match=r"What it can do: model.generate\(text\)\. Or train"):
         model.predict(["The"])
 

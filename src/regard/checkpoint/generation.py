@@ -29,7 +29,6 @@ SAMPLING = {
     "top_k": "top_k",
     "top_p": "top_p",
     "min_p": "min_p",
-    "typical_p": "typical",
 }
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from regard.errors import InputError, pluralize, setting
 from regard.generate.beam import beam_search
 from regard.generate.cancel import check_cancelled
-from regard.generate.contrastive import contrastive_search
-from regard.generate.lookup import lookup_decoding
 from regard.generate.loop import DecodableNetwork, DecodingJob, Hypothesis, StopCheck, decode_step_by_step
 from regard.generate.rules import build_rules
 from regard.generate.settings import DecodingSettings, SpecialIds
@@ -22,7 +20,7 @@ def decode(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypo
         if job.settings.beams > 1:
             return beam_search(job, prompts)
         rows: list[Hypothesis] = []
-        for step in _steps(job)(job, prompts):
+        for step in decode_step_by_step(job, prompts):
             check_cancelled()
             rows = step
     results: list[list[Hypothesis]] = [[] for _ in prompts]
@@ -33,20 +31,13 @@ def decode(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypo
 
 def stream_decode(job: DecodingJob, prompt: Sequence[int]) -> Iterator[Hypothesis]:
     """The growing continuation of one prompt, after every step."""
-    steps = _steps(job)(job, [prompt])
+    steps = decode_step_by_step(job, [prompt])
     while True:
         with torch.inference_mode():  # not active while the caller runs
             rows = next(steps, None)
         if rows is None:
             return
         yield rows[0]
-
-
-def _steps(job: DecodingJob) -> Callable[[DecodingJob, Sequence[Sequence[int]]], Iterator[list[Hypothesis]]]:
-    """The decoding method that yields after every step."""
-    if job.settings.contrast is not None:
-        return contrastive_search
-    return lookup_decoding if job.settings.lookup else decode_step_by_step
 
 
 def prepare_job(

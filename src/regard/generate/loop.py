@@ -37,10 +37,6 @@ class DecodableNetwork(Protocol):
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor: ...
 
-    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor: ...
-
-    def token_logits(self, hidden_ND: Tensor) -> Tensor: ...
-
 
 @dataclass(eq=False)
 class Hypothesis:

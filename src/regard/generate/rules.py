@@ -152,21 +152,6 @@ def keep_min_p(logits_BV: Tensor, fraction: float) -> Tensor:
     return logits_BV.masked_fill(chance_BV < fraction * chance_BV.amax(-1, keepdim=True), NEVER)
 
 
-def keep_typical(logits_BV: Tensor, fraction: float) -> Tensor:
-    """Typical sampling (Meister et al. 2023): keep tokens whose information content is closest to the entropy.
-
-    Tokens are added in order of |-log p - entropy| until their probabilities sum to the fraction.
-    """
-    log_BV = logits_BV.log_softmax(-1)
-    expected_B1 = -(log_BV * log_BV.exp()).nansum(-1, keepdim=True)
-    far_BV, order_BV = (-log_BV - expected_B1).abs().sort()
-    mass_BV = logits_BV.gather(1, order_BV).softmax(-1).cumsum(-1)
-    last_B1 = (mass_BV < fraction).sum(1, keepdim=True).clamp(max=far_BV.shape[1] - 1)
-    out_BV = far_BV > far_BV.gather(1, last_B1)
-    out_BV[:, 0] = False
-    return logits_BV.masked_fill(out_BV.scatter(1, order_BV, out_BV), NEVER)
-
-
 def build_rules(
     settings: DecodingSettings,
     ends: SpecialIds,
@@ -203,12 +188,11 @@ def _force_last(logits_BV: Tensor, context: RuleContext, token: int) -> Tensor:
 
 
 def _filters(settings: DecodingSettings) -> list[Rule]:
-    """The filters of sampling: temperature, top-k, top-p, min-p, typical."""
+    """The filters of sampling: temperature, top-k, top-p, min-p."""
     if not settings.is_sampling:
         return []
     values: list[Rule] = []
-    temperature, top_k, top_p = settings.temperature, settings.top_k, settings.top_p
-    min_p, typical = settings.min_p, settings.typical
+    temperature, top_k, top_p, min_p = settings.temperature, settings.top_k, settings.top_p, settings.min_p
     if temperature is not None and temperature != 1.0:
         values.append(lambda logits, context: logits / temperature)
     if top_k is not None:
@@ -217,8 +201,6 @@ def _filters(settings: DecodingSettings) -> list[Rule]:
         values.append(lambda logits, context: keep_top_p(logits, top_p))
     if min_p is not None:
         values.append(lambda logits, context: keep_min_p(logits, min_p))
-    if typical is not None and typical < 1.0:
-        values.append(lambda logits, context: keep_typical(logits, typical))
     return values
 
 

@@ -27,7 +27,7 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class DecodingSettings:
-    """How to continue a prompt: greedy, unless a filter, `sample`, `beams`, `contrast` or `lookup` is set."""
+    """How to continue a prompt: greedy, unless a filter, `sample` or `beams` is set."""
 
     max_tokens: int = 50  # maximum number of new tokens
     min_tokens: int = 0  # minimum number of new tokens before the end token
@@ -42,12 +42,9 @@ class DecodingSettings:
     top_k: int | None = None  # keep the k most likely tokens
     top_p: float | None = None  # keep the most likely tokens whose probabilities sum to this
     min_p: float | None = None  # keep tokens with this fraction of the highest probability
-    typical: float | None = None  # typical sampling: keep tokens closest to the entropy that sum to this
     seed: int | Sequence[int] | None = None  # random seed, one for all prompts or one per prompt
     repetition_penalty: float = 1.0  # above 1: tokens that occurred become less likely
     no_repeat: int = 0  # n-grams of this size occur at most once; 0 disables it
-    contrast: float | None = None  # contrastive search: weight of the penalty for similarity to earlier tokens
-    lookup: int = 0  # prompt lookup: guess this many tokens, copied from earlier in the sequence
     stop: tuple[str, ...] = ()  # texts that end a sequence
     banned: tuple[Word, ...] = ()  # words, or lists of ids, that never occur
     forced: tuple[Word, ...] = ()  # words, or lists of ids, that must occur
@@ -73,22 +70,14 @@ class DecodingSettings:
         for name in ("beams", "best"):
             if getattr(self, name) * self.max_tokens > MAX_TOTAL_TOKENS:
                 raise _against(self, name, "max_tokens", f"together at most {MAX_TOTAL_TOKENS:,}", fix="Lower one.")
-        if self.contrast is not None and self.max_tokens > MAX_CONTRASTIVE_TOKENS:
-            raise _against(
-                self, "contrast", "max_tokens", f"it allows {MAX_CONTRASTIVE_TOKENS:,} tokens", fix="Lower it."
-            )
 
     def _check_together(self) -> None:
         """Raise an error for settings that contradict each other."""
         if self.min_tokens > self.max_tokens:
             raise _against(self, "min_tokens", "max_tokens", "the minimum is above the maximum")
-        ways = [name for name in ("beams", "contrast", "lookup") if self._is_set(name)]
-        if self.contrast is None:
-            ways += [name for name in FILTERS if self._is_set(name)][:1]
-        else:
-            ways += [name for name in FILTERS if name != "top_k" and self._is_set(name)][:1]
-        if len(ways) > 1:
-            raise _against(self, ways[0], ways[1], "they are different decoding methods")
+        filters = [name for name in FILTERS if self._is_set(name)]
+        if self.beams > 1 and filters:
+            raise _against(self, "beams", filters[0], "they are different decoding methods")
         if self.best > 1 and self.beams == 1 and not self.is_sampling:
             fix = f"Raise {setting('beams')}, or sample with {setting('temperature')}."
             raise _against(self, "best", "beams", "one beam gives one continuation", fix=fix)
@@ -98,9 +87,8 @@ class DecodingSettings:
         if both:
             names = f"{setting('forced')} and {setting('banned')}"
             raise InputError(f"{names} contradict each other: both contain {_shown(both[0])}. Remove it from one.")
-        for name in ("beams", "contrast", "lookup"):
-            if self.slide and self._is_set(name):
-                raise _against(self, "slide", name, "only greedy decoding and sampling can slide")
+        if self.slide and self.beams > 1:
+            raise _against(self, "slide", "beams", "only greedy decoding and sampling can slide")
 
     def _is_set(self, name: str) -> bool:
         return bool(getattr(self, name) != DEFAULTS[name])
@@ -108,7 +96,7 @@ class DecodingSettings:
     @property
     def is_sampling(self) -> bool:
         """Whether tokens are sampled."""
-        return self.contrast is None and any(self._is_set(name) for name in FILTERS)
+        return any(self._is_set(name) for name in FILTERS)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> DecodingSettings:
@@ -121,9 +109,9 @@ class DecodingSettings:
         for name in MINIMUMS:
             check_number(name, chosen.get(name))
             check_number(name, from_defaults.get(name))
-        if any(name in chosen for name in (*FILTERS, "contrast", "lookup")):
+        if any(name in chosen for name in FILTERS):
             from_defaults = {name: value for name, value in from_defaults.items() if name not in ("beams", *BEAM_ONLY)}
-        if chosen.get("beams", 1) > 1 or "contrast" in chosen or "lookup" in chosen:
+        if chosen.get("beams", 1) > 1:
             from_defaults = {name: value for name, value in from_defaults.items() if name not in FILTERS}
         if from_defaults.get("min_tokens", 0) > chosen.get("max_tokens", math.inf):
             from_defaults["min_tokens"] = chosen["max_tokens"]
@@ -133,10 +121,10 @@ class DecodingSettings:
 
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(DecodingSettings)}
-FILTERS = ("sample", "temperature", "top_k", "top_p", "min_p", "typical")
+FILTERS = ("sample", "temperature", "top_k", "top_p", "min_p")
 BEAM_ONLY = ("length_penalty", "early_stop")
 WORD_SETTINGS = ("stop", "banned", "forced")
-MINIMUMS = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0, "lookup": 0}
+MINIMUMS = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0}
 MAXIMUMS = {  # refused before anything of that size is allocated
     "max_tokens": 1_000_000,
     "min_tokens": 1_000_000,
@@ -144,16 +132,12 @@ MAXIMUMS = {  # refused before anything of that size is allocated
     "best": 1000,
     "top_k": 1 << 30,
     "no_repeat": 1_000_000,
-    "lookup": 1000,
 }
 MAX_TOTAL_TOKENS = 10_000_000  # total tokens of all beams or continuations of a prompt
-MAX_CONTRASTIVE_TOKENS = 100_000  # contrastive search keeps a vector per token
 RANGES = {
     "temperature": (1e-4, 1e4),
     "top_p": (0.0, 1.0),
     "min_p": (0.0, 1.0),
-    "typical": (0.0, 1.0),
-    "contrast": (0.0, 1.0),
     "repetition_penalty": (1e-4, 1e4),
     "length_penalty": (-20.0, 20.0),
 }

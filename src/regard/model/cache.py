@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from regard.errors import InputError, pluralize
 from regard.model.kernels.layout import Layout, SlotLayout
@@ -30,7 +29,7 @@ class LayerCache:
     def extend(self, k_NGK: Tensor, v_NGK: Tensor, cache: Cache) -> tuple[Tensor, Tensor]:
         """Store the new keys and values; returns those of all tokens.
 
-        They are flat, or by slot if the pass has one token per sequence, as the layout of the pass says.
+        They are flat in the first pass, then by slot, as the layout of the pass says.
         """
         self.k_BCGK = self._with_capacity(self.k_BCGK, k_NGK, cache)
         self.v_BCGK = self._with_capacity(self.v_BCGK, v_NGK, cache)
@@ -38,10 +37,7 @@ class LayerCache:
         self.v_BCGK[cache.rows, cache.positions] = v_NGK
         if cache.is_first_pass:
             return k_NGK, v_NGK
-        if cache.single_token:
-            return self.k_BCGK, self.v_BCGK
-        assert cache.flat_index is not None
-        return self.k_BCGK[cache.flat_index], self.v_BCGK[cache.flat_index]
+        return self.k_BCGK, self.v_BCGK
 
     def _with_capacity(self, old: Tensor | None, new: Tensor, cache: Cache) -> Tensor:
         """The old tensor, copied into a larger one if the capacity has grown."""
@@ -54,9 +50,9 @@ class LayerCache:
         return larger_BCGK
 
     def memory_keys_values(self, cache: Cache | None) -> tuple[Tensor, Tensor]:
-        """Keys and values of the memory: flat, or by slot if the pass has one token per sequence."""
+        """Keys and values of the memory: flat in the first pass, then by slot."""
         assert self.memory is not None
-        if cache is None or not cache.single_token or cache.memory is None:
+        if cache is None or cache.is_first_pass or cache.memory is None:
             return self.memory
         if self.memory_slots is None:
             self.memory_slots = (_in_slots(self.memory[0], cache.memory), _in_slots(self.memory[1], cache.memory))
@@ -91,17 +87,15 @@ def _in_slots(flat_MGK: Tensor, memory: Ragged) -> Tensor:
 
 @dataclass(eq=False)
 class Cache:
-    """The caches of all layers, for a batch of growing sequences."""
+    """The caches of all layers, for growing sequences: the first pass reads the prompts, later ones a token of each."""
 
     layers: list[LayerCache]
     lengths: Tensor  # (B,) int64, tokens so far
     capacity: int = 0
     max_length: int = 0
     is_first_pass: bool = True  # the current pass is the first
-    single_token: bool = False  # the current pass has one token per sequence
     rows: Tensor = field(default_factory=lambda: torch.empty(0))
     positions: Tensor = field(default_factory=lambda: torch.empty(0))
-    flat_index: tuple[Tensor, Tensor] | None = None  # rows and slots of every token, if the pass needs them flat
     memory_MD: Tensor | None = None
     memory: Ragged | None = None
     sequences_per_source: int = 1  # adjacent sequences that share one source (beams)
@@ -124,60 +118,54 @@ class Cache:
         if self.fixed_shapes:
             self.rows, self.positions = torch.arange(len(self), device=self.lengths.device), self.lengths.clone()
             self.lengths.add_(1)
-            self.is_first_pass, self.single_token, self.equal_lengths = False, True, False
+            self.is_first_pass, self.equal_lengths = False, False
             if self.memory_layout is not None:
                 self.memory_layout.score_masks.clear()  # those of another recording do not belong to it
             return Ragged(batch.ids, batch.bounds, self.positions, 1, batch.segments)
-        is_first, lengths = self.max_length == 0, self.lengths + batch.lengths
-        single = batch.max_length == 1 and batch.tokens == len(batch) and not is_first
-        if not single and 0 in (new := batch.lengths.tolist()):
-            raise InputError(f"sequence {new.index(0)} has no new token; a step needs at least one per sequence.")
-        if single:
-            max_length = self.max_length + 1
+        if self.max_length == 0:
+            self._start(batch, limit)
         else:
-            max_length = int(lengths.max()) if len(self) else 0
-        check_length(max_length, limit)
-        if single:
-            self.rows, self.positions = torch.arange(len(self), device=self.lengths.device), self.lengths
-        else:
-            self.rows = batch.sequence_ids
-            self.positions = batch.positions + self.lengths[self.rows]
-            self.equal_lengths = bool((lengths == max_length).all())
-        self.lengths = lengths
-        self.max_length = max_length
-        self.is_first_pass = is_first
-        self.single_token = single
-        if not is_first and not single:
-            self.flat_index = self._all()
+            self._grow(batch, limit)
         if self.max_length > self.capacity:
             self.capacity = max(self.max_length, 2 * self.capacity, 16)
         return Ragged(batch.ids, batch.bounds, self.positions, batch.max_length, batch.segments)
 
-    def _all(self) -> tuple[Tensor, Tensor]:
-        """Rows and slots of every token so far, flat."""
-        rows = torch.repeat_interleave(torch.arange(len(self), device=self.lengths.device), self.lengths)
-        starts = torch.repeat_interleave(self.lengths.cumsum(0) - self.lengths, self.lengths)
-        return rows, torch.arange(rows.numel(), device=rows.device) - starts
+    def _start(self, batch: Ragged, limit: int | None) -> None:
+        """The first pass reads all of the prompts."""
+        if 0 in (new := batch.lengths.tolist()):
+            raise InputError(f"sequence {new.index(0)} has no token; the first pass needs at least one per sequence.")
+        check_length(batch.max_length, limit)
+        self.rows, self.positions = batch.sequence_ids, batch.positions
+        self.lengths, self.max_length = batch.lengths, batch.max_length
+        self.equal_lengths = bool((self.lengths == self.max_length).all())
+        self.is_first_pass = True
+
+    def _grow(self, batch: Ragged, limit: int | None) -> None:
+        """Later passes read one token of each sequence."""
+        if batch.max_length != 1 or batch.tokens != len(batch):
+            raise InputError(f"{batch.tokens} tokens for {len(batch)} sequences; a later pass needs one of each.")
+        check_length(self.max_length + 1, limit)
+        self.rows, self.positions = torch.arange(len(self), device=self.lengths.device), self.lengths
+        self.lengths = self.lengths + 1
+        self.max_length += 1
+        self.is_first_pass = False
 
     def layout(self, own: Layout) -> Layout:
         """Queries of the new tokens, keys of all."""
         if self.is_first_pass:
             return own
-        if self.single_token:
-            return SlotLayout(
-                own.q_bounds, own.k_bounds, 1, self.max_length, self.lengths, self.capacity, self.equal_lengths
-            )
-        bounds = F.pad(self.lengths.cumsum(0), (1, 0)).to(own.q_bounds.dtype)
-        return Layout(own.q_bounds, bounds, own.q_max_length, self.max_length)
+        return SlotLayout(
+            own.q_bounds, own.k_bounds, 1, self.max_length, self.lengths, self.capacity, self.equal_lengths
+        )
 
     def cross_layout(self, own: Layout) -> Layout:
         """Queries of the new tokens, keys of the memory; reused by all steps of one token per sequence."""
         assert self.memory is not None
         bounds, max_length = self.memory.bounds, self.memory.max_length
-        queries = own.q_bounds if self.sequences_per_source == 1 else own.q_bounds[:: self.sequences_per_source]
-        if not self.single_token:
-            return Layout(queries, bounds, self.sequences_per_source * own.q_max_length, max_length)
+        if self.is_first_pass:
+            return Layout(own.q_bounds, bounds, own.q_max_length, max_length)
         if self.memory_layout is None:
+            queries = own.q_bounds[:: self.sequences_per_source]
             even = self.memory.tokens == len(self.memory) * max_length
             lengths = self.memory.lengths
             self.memory_layout = SlotLayout(
@@ -196,17 +184,15 @@ class Cache:
             None,
         )
 
-    def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
+    def select(self, rows: Tensor, *, changed: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may occur several times (beam search).
 
-        `sequences_per_source` is the new number of sequences that share a source. `changed` is how many of the last
-        tokens of each differ from the sequence that was in its row before; all of them if not given.
+        `changed` is how many of the last tokens of each differ from the sequence that was in its row before; all of
+        them if not given.
         """
-        order, before = rows.tolist(), self.sequences_per_source
-        self.sequences_per_source = before if sequences_per_source is None else sequences_per_source
+        order, shared = rows.tolist(), self.sequences_per_source
         if self.memory is not None:
-            self._select_memory([row // before for row in order[:: self.sequences_per_source]], rows.device)
-        self.memory_layout = None if self.sequences_per_source != before else self.memory_layout
+            self._select_memory([row // shared for row in order[::shared]], rows.device)
         moved = self._moved(rows, changed) if len(order) == len(self) else None
         for store in self.layers:
             store.select(rows, moved)
@@ -235,8 +221,3 @@ class Cache:
         self.memory_layout = None
         for store in self.layers:
             store.select_memory(index)
-
-    def rewind(self, lengths: Tensor) -> None:
-        """Remove all tokens beyond these lengths."""
-        self.lengths, self.max_length = lengths, int(lengths.max())
-        self.equal_lengths = bool((lengths == self.max_length).all())

@@ -124,15 +124,12 @@ class NgramCache(Cache):
         """Repeat each sequence `count` times."""
         self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
 
-    def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
+    def select(self, rows: Tensor, *, changed: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may occur several times (beam search)."""
         assert self.context_BC is not None
         self.context_BC = self.context_BC[rows]
         self.lengths = self.lengths[rows]
         self.max_length = int(self.lengths.max()) if len(self) else 0
-
-    def rewind(self, lengths: Tensor) -> None:
-        raise InputError("an n-gram model cannot return to an earlier token. Leave lookup out.")
 
 
 class NgramNetwork(nn.Module):

@@ -51,9 +51,6 @@ class GenerateCommand:
     min_p: Annotated[
         float | None, arg(help="Sample from tokens with at least this fraction of the highest probability.")
     ] = None
-    typical: Annotated[
-        float | None, arg(help="Sample from the typical tokens with this total probability (typical_p).")
-    ] = None
     seed: Annotated[int | None, arg(help="Random seed for sampling; without it every run differs.")] = None
     beams: Annotated[int | None, arg(help="Number of beams; 1 disables beam search.")] = None
     best: Annotated[int | None, arg(help="Number of continuations per prompt (num_return_sequences).")] = None
@@ -73,13 +70,6 @@ class GenerateCommand:
     no_repeat: Annotated[int | None, arg(help="Length of n-grams that may occur only once (no_repeat_ngram_size).")] = (
         None
     )
-    contrast: Annotated[
-        float | None,
-        arg(help="Contrastive search: weight of the penalty for similarity to earlier tokens (penalty_alpha)."),
-    ] = None
-    lookup: Annotated[
-        int | None, arg(help="Tokens to copy ahead from earlier text; faster, same result (prompt_lookup_num_tokens).")
-    ] = None
     stop: Annotated[tuple[str, ...], arg(help="Texts that end the generation.", metavar="TEXT...")] = ()
     banned: Annotated[tuple[str, ...], arg(help="Words that are never generated.", metavar="WORD...")] = ()
     forced: Annotated[tuple[str, ...], arg(help="Words that must be generated.", metavar="WORD...")] = ()

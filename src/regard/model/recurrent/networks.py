@@ -43,7 +43,7 @@ class RecurrentCache(Cache):
         """Repeat each sequence `count` times."""
         self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
 
-    def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
+    def select(self, rows: Tensor, *, changed: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may occur several times (beam search)."""
         assert self.decoder_state is not None
         state = tuple(part[:, rows] for part in self.decoder_state.state)
@@ -51,11 +51,6 @@ class RecurrentCache(Cache):
         self.decoder_state = DecoderState(state, self.decoder_state.feed_BD[rows], memory)
         self.lengths = self.lengths[rows]
         self.max_length = int(self.lengths.max()) if len(self) else 0
-
-    def rewind(self, lengths: Tensor) -> None:
-        raise InputError(
-            "a recurrent network cannot return to an earlier token, so lookup decoding does not work. Leave lookup out."
-        )
 
 
 class RecurrentLayers(nn.Module):

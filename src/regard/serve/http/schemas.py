@@ -146,12 +146,9 @@ class DecodingFields(BatchBody):
     top_k: int | None = None
     top_p: Annotated[float | None, Field(strict=False)] = None
     min_p: Annotated[float | None, Field(strict=False)] = None
-    typical: Annotated[float | None, Field(strict=False)] = None
     seed: int | None = None
     repetition_penalty: Annotated[float | None, Field(strict=False)] = None
     no_repeat: int | None = None
-    contrast: Annotated[float | None, Field(strict=False)] = None
-    lookup: int | None = None
     stop: list[str] | None = None
     banned: list[str] | None = None
     forced: list[str] | None = None
