@@ -37,7 +37,6 @@ pictures: $(VENV)/.ready ## draw the screenshots of docs/gallery.md
 
 bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py
-	$(BIN)/python benchmarks/data.py --only batches mask tokenize
 
 docs: $(VENV)/.ready ## run the lessons and build the documentation site in build/site
 	REGARD_RUN_LESSONS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -124,9 +124,7 @@ def run_regard(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict
         regard.train(train, out=Path(folder, "run"), start=start, seed=job["draw"], **job.get("settings", {}))
         seconds = time.monotonic() - began
         scores = regard.evaluate(Path(folder, "run"), test).scores
-        order = json.loads(Path(folder, "run", "run.json").read_text()).get("pair_order")
-    result = {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
-    return result if order is None else {**result, "pair_order": order}
+    return {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
 
 
 def run_tags(job: dict[str, Any], train: Rows, test: Rows, start: str) -> dict[str, Any]:
