@@ -5,7 +5,7 @@
     python benchmarks/serve.py fuzz --requests 100000
     python benchmarks/serve.py faults --repeats 20        killed workers, reloads, SIGTERM, a full disk
     python benchmarks/serve.py coldstart --repeats 5
-    VENV/bin/python benchmarks/serve.py ray --seconds 8   replicas, and 10^5 rows with a killed node; needs ray
+    VENV/bin/python benchmarks/serve.py ray               10^5 rows with a killed node; needs ray
 
 `--peers VENV` is an environment with LitServe, infinity-emb, transformers and schemathesis, by default the one that
 runs this script; what it lacks is left out. infinity-emb 0.0.78 needs transformers below 5 and
@@ -187,7 +187,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--infinity", type=Path, help="environment with infinity-emb, by default --peers")
     parser.add_argument("--classifier", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each rate in compare and ray")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each rate in compare")
     parser.add_argument("--low-rate", type=float, default=2.0)
     parser.add_argument("--means", type=float, nargs="+", default=[24.0, 128.0])
     parser.add_argument("--tasks", nargs="+", default=["embed", "predict"])
@@ -207,7 +207,7 @@ def main() -> None:
     elif args.stage == "ray":
         from serve_ray import ray_stage  # imports ray
 
-        result = ray_stage(args.requests, args.work, args.seconds)
+        result = ray_stage(args.requests, args.work)
     elif args.stage == "coldstart":
         result = serve_stages.coldstart(args.repeats, args.work)
     else:

@@ -16,7 +16,6 @@ from tests.cli.helpers import Capture, run
         (("a", "--host", "0.0.0.0"), 1, "--api-key-file"),
         (("a", "--api-key-file", "none.txt"), 1, "cannot be read"),
         (("a", "--look", "--api-key-file", "keys.txt"), 2, "contradict"),
-        (("a", "--ray", "--port", "0"), 2, "--ray needs a --port"),
         (("a", "--max-texts", "0"), 1, "--max-texts is 0"),
         (("a", "--port", "70000"), 1, "expected 0 to 65535"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,7 @@ from regard.errors import MissingExtra
 
 if TYPE_CHECKING:
     from regard.look.api import LookApi
-    from regard.serve.api_keys import ApiKeys
     from regard.serve.http.mounted import Page
-    from regard.serve.settings import ServeLimits
 
 LOOK_TEXT = "The cook who burned the soup opened a window."
 HELP = """Answer requests over HTTP with one or several models: classes, entities, answers, vectors, text.
@@ -31,7 +28,6 @@ Examples:
   regard serve minilm runs/reviews --port 8010                two models, chosen by "model" in a request
   regard serve search=minilm reviews=runs/reviews             the same with other names
   regard serve runs/reviews --look                            with the page that looks inside it at /look
-  regard serve runs/reviews --ray --replicas 4                four replicas on a Ray cluster
   regard serve minilm --host 0.0.0.0 --api-key-file keys.txt  for other machines, with one API key per line
 
   curl http://127.0.0.1:8000/predict -H 'Content-Type: application/json' -d '{"text": "A warm and funny film."}'
@@ -83,10 +79,6 @@ class ServeCommand:
     in_process: Annotated[
         bool, arg(help="Run the models in the process of the server: less memory, but a crash of a model stops it.")
     ] = False
-    ray: Annotated[
-        bool, arg(help="Run replicas on a Ray cluster: the one of RAY_ADDRESS, else one on this machine.")
-    ] = False
-    replicas: Annotated[int, arg(help="Replicas of --ray; 0 is as many as the load needs.")] = 0
     look: Annotated[
         bool, arg(help="Add the page of `regard look` for the first model at /look; only without API keys.")
     ] = False
@@ -108,9 +100,6 @@ def run(command: ServeCommand) -> None:
     if command.look and keys:
         raise UsageError("--look and --api-key-file contradict each other: a browser sends no API key. Leave one out.")
     limits = ServeLimits(**{name: getattr(command, name) for name in ServeLimits.__dataclass_fields__})
-    if command.ray:
-        _run_on_ray(command, limits, keys)
-        return
     check_folders(named_sources(command.model))  # before anything is opened or loaded
     listener = open_socket(command.host, command.port)
     table = ModelTable(
@@ -125,30 +114,6 @@ def run(command: ServeCommand) -> None:
     from regard.serve.http.run_server import run_server  # while the models are being loaded
 
     run_server(table, listener, keys=keys, pages={"/look": _look_page(command)} if command.look else {})
-
-
-def _run_on_ray(command: ServeCommand, limits: ServeLimits, keys: ApiKeys) -> None:
-    """Deploy replicas, and stop them on SIGINT or SIGTERM."""
-    if command.look or not command.port:
-        raise UsageError("--ray needs a --port, and has no --look: every replica would have its own page.")
-    from regard.cluster.ray_serve import deploy, stop
-
-    url = deploy(
-        command.model,
-        limits,
-        keys,
-        host=command.host,
-        port=command.port,
-        replicas=command.replicas,
-        device=command.device,
-        dtype=command.dtype,
-        engine=command.engine,
-    )
-    _print_address(url, json=command.json)
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    signal.sigwait(signals)
-    stop()
 
 
 def _look_page(command: ServeCommand) -> Page:
