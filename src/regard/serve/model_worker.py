@@ -35,12 +35,6 @@ class ItemTask:
     waiters: list[Answered] = field(default_factory=list)
     job: TextJob | None = None
     prepared: Prepared | None = None
-    times: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    def note_run(self, started: float, ended: float) -> None:
-        """A batch with a part of this item was run."""
-        first, _ = self.times.get("run", (started, ended))
-        self.times["run"] = (first, ended)
 
 
 class ModelWorker:
@@ -128,15 +122,12 @@ class ModelWorker:
     def _tokenize(
         self, operation: Operation, tasks: list[ItemTask], futures: Sequence[Answered], estimate: int
     ) -> None:
-        started = time.time()
+        started = time.monotonic()
         try:
             results = prepare_each(operation, [task.item for task in tasks])
         except BaseException as error:  # such as no memory: the request fails, the thread stays
             results = [error] * len(tasks)
-        ended = time.time()
-        self.observe("tokenize_seconds", ended - started)
-        for task in tasks:
-            task.times["tokenize"] = (started, ended)
+        self.observe("tokenize_seconds", time.monotonic() - started)
         with self._changed:
             self.batcher.release(estimate)
             total = sum(sum(result.lengths) for result in results if isinstance(result, Prepared))
@@ -191,12 +182,10 @@ class ModelWorker:
             self._run(batch)
 
     def _run(self, batch: list[BatchRow]) -> None:
-        started, clock = time.time(), time.monotonic()
+        started = time.monotonic()
         outputs = run_rows(batch)
-        seconds = time.monotonic() - clock
+        seconds = time.monotonic() - started
         self.observe("run_seconds", seconds)
-        for row in batch:
-            row.job.payload.note_run(started, started + seconds)
         with self._changed:
             done = self.batcher.finish(batch, outputs, seconds=seconds)
         for job in done:
@@ -208,7 +197,7 @@ class ModelWorker:
         error = next((output for output in job.outputs if isinstance(output, BaseException)), None)
         if error is None:
             try:
-                computed = Computed.of(task.operation.answer(task.prepared, job.outputs), job.tokens, task.times)
+                computed = Computed.of(task.operation.answer(task.prepared, job.outputs), job.tokens)
             except Exception as problem:  # one text fails alone
                 error = problem
         with self._changed:

@@ -8,26 +8,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 Item = Any  # a text, a list of texts or an object, as JSON has it
 Observe = Callable[[str, float], None]  # receives the name of a measured quantity and its value
-Times = Mapping[str, tuple[float, float]]  # when a step began and ended, by its name, in seconds since 1970
 KINDS = ("predict", "embed", "fill", "answer", "translate", "generate", "explain", "tokenize")  # of operations
 
 
 @dataclass(frozen=True)
 class Computed:
-    """The answer for one item as JSON, the tokens of all its sequences, and when they were tokenized and run."""
+    """The answer for one item as JSON, and the tokens of all its sequences."""
 
     text: str
     tokens: int
-    times: Times = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], tokens: int, times: Times | None = None) -> Computed:
-        return cls(answer_text(answer), tokens, times or {})
+    def of(cls, answer: Mapping[str, Any], tokens: int) -> Computed:
+        return cls(answer_text(answer), tokens)
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def test_the_description_has_every_route_with_an_example() -> None:
 
 
 def test_fastapi_records_no_spans_and_logs_of_its_own() -> None:
-    # It would add a second span to each request, and log the texts of bad ones.
+    # It would log the texts of bad requests.
     with client_of("bert") as client:
         settings = getattr(client.app, "_telemetry", None)
     if settings is None:

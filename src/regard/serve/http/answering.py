@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import Request
 
 from regard.errors import InputError
-from regard.serve.http.tracing import TRACER, add_step_spans
 from regard.serve.model_table import ModelTable
 from regard.serve.served import Answered, Computed, Item, RequestFailed, Served
 from regard.serve.settings import NotReady, TooLarge
@@ -56,7 +55,6 @@ async def compute(
             results.append(None)
         else:
             raise _at_index(error, number, len(items))
-    add_step_spans(request.scope.get(TRACER), [result.times for result in results if result is not None])
     return served, results
 
 

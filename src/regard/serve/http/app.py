@@ -21,7 +21,7 @@ DESCRIPTION = """Answers of models: classes, entities, answers to questions, vec
 
 Long texts are split into windows, never cut: every answer has `truncated` and `windows`. Offsets are code points, the
 end exclusive. Errors are `{"error": words, "error_type": name}`."""
-# Spans and logs of FastAPI's own, in newer versions: each request would have a second span, and the log has its texts.
+# Spans and logs of FastAPI's own, in newer versions: its log has the texts of requests.
 TELEMETRY: Any = {"tracing": False, "operation_spans": False, "logs": False}
 
 

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.metrics import ServeMetrics
 from regard.serve.http.problems import problem
-from regard.serve.http.tracing import TRACER, describe_span, new_tracer, request_span
 from regard.serve.model_table import ModelTable
 
 LOG = logging.getLogger("regard.serve")
@@ -42,7 +41,6 @@ class Guard:
         self.keys = keys
         self.metrics = metrics
         self.open_requests = 0
-        self.tracer = new_tracer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,14 +49,12 @@ class Guard:
         record = RequestRecord(scope)
         self.open_requests += 1
         self.metrics.in_progress.inc()
-        scope[TRACER] = self.tracer
-        with request_span(self.tracer, scope) as span:
-            try:
-                await self._answer(scope, receive, record.sending(send))
-            finally:
-                self.open_requests -= 1
-                self.metrics.in_progress.dec()
-                describe_span(span, record.finish(self.metrics))
+        try:
+            await self._answer(scope, receive, record.sending(send))
+        finally:
+            self.open_requests -= 1
+            self.metrics.in_progress.dec()
+            record.finish(self.metrics)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -145,8 +141,8 @@ class RequestRecord:
 
         return noted
 
-    def finish(self, metrics: ServeMetrics) -> dict[str, Any]:
-        """Log and count the request; what the log says."""
+    def finish(self, metrics: ServeMetrics) -> None:
+        """Log and count the request."""
         seconds = time.monotonic() - self.started
         route = getattr(self.scope.get("route"), "path", "other")
         status = str(self.status or 499)  # the client left before an answer
@@ -161,7 +157,6 @@ class RequestRecord:
             "client": (self.scope.get("client") or [None])[0],
         }
         LOG.info("request", extra={"fields": values})
-        return values
 
 
 class JsonFormatter(logging.Formatter):

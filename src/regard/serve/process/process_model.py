@@ -170,8 +170,8 @@ class ProcessModel:
         for number, piece in message.get("pieces", ()):
             if (pending := self._pending.get(number)) is not None:
                 pending.on_piece(piece)
-        for number, index, text, tokens, times in message.get("results", ()):
-            self._complete(number, index, Computed(text, tokens, times))
+        for number, index, text, tokens in message.get("results", ()):
+            self._complete(number, index, Computed(text, tokens))
         for number, value in message.get("replies", ()):
             self._complete(number, 0, value)
         for number, index, values in message.get("errors", ()):

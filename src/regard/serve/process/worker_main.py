@@ -138,7 +138,7 @@ class Worker:
         error = future.exception()
         if error is None:
             computed = future.result()
-            self.outbox.put("results", number, index, computed.text, computed.tokens, dict(computed.times))
+            self.outbox.put("results", number, index, computed.text, computed.tokens)
         else:
             self.outbox.put("errors", number, index, error_json(error))
 
