@@ -169,7 +169,7 @@ def random_json(rng: random.Random) -> bytes:
     names = ["text", "texts", "model", "abstain", "on_error", "layer", "top", "question", "context", "stream", "x" * 99]
     body = {rng.choice(names): rng.choice(values) for _ in range(rng.randint(0, 4))}
     routes = [b"/predict", b"/embed", b"/fill", b"/answer", b"/translate", b"/generate", b"/explain", b"/tokenize"]
-    routes += [b"/v1/embeddings", b"/bulk", b"/bulk?route=embed&normalize=7", b"/models/none", b"/look/x", b"/%ff%00"]
+    routes += [b"/v1/embeddings", b"/models/none", b"/look/x", b"/%ff%00"]
     return http_request(json.dumps(body).encode(), rng.choice(routes))
 
 

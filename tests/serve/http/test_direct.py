@@ -53,7 +53,6 @@ def test_answers_and_errors_are_those_of_fastapi(body: bytes, monkeypatch: pytes
 def test_which_routes_are_direct() -> None:
     direct = direct_routes(routes.router.routes)
     assert {"/predict", "/embed", "/v1/embeddings", "/generate"} <= direct.keys()
-    assert "/bulk" not in direct
 
 
 def test_a_direct_request_is_counted_by_its_route() -> None:

@@ -107,12 +107,12 @@ async def _disconnected(request: Request) -> None:
 def _at_index(error: BaseException, number: int, count: int) -> BaseException:
     """The same error with the index of its text, where there are several."""
     if count == 1 or not isinstance(error, InputError | TooLarge):
-        return of_item(error)
+        return _without_index(error)
     kind = TooLarge if isinstance(error, TooLarge) else InputError
     return kind(f"input {number}: {FIRST.sub('it', str(error))}")
 
 
-def of_item(error: BaseException) -> BaseException:
+def _without_index(error: BaseException) -> BaseException:
     """The same error without an index: each item is checked alone, so it would always be 0."""
     if type(error) is not InputError:
         return error

@@ -19,7 +19,6 @@ from regard.serve.model_table import ModelTable
 LOG = logging.getLogger("regard.serve")
 OPEN_ROUTES = ("/health", "/ready")  # need no key: load balancers ask for them
 PAGE_ROUTES = ("/", "/page/page.css", "/page/page.js", "/page/answers.js")  # need no key: the page has a field for it
-STREAMED_ROUTES = ("/bulk",)  # read their body line by line
 MAX_ID_LENGTH = 100
 
 
@@ -59,7 +58,7 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check(scope)
-            if scope["method"] == "POST" and scope["path"] not in STREAMED_ROUTES:
+            if scope["method"] == "POST":
                 receive = await self._read(scope, receive)
         except Refused as refused:
             await refused.response(scope, receive, send)

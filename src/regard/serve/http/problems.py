@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from regard.errors import RegardError, shorten
-from regard.serve.http.schemas import BODIES
+from regard.serve.served import KINDS
 from regard.serve.settings import NotReady, QueueFull, TooLarge, UnknownModel
 
 STATUSES: dict[type[Exception], int] = {TooLarge: 413, QueueFull: 429, NotReady: 503, UnknownModel: 404}
@@ -43,7 +43,7 @@ def problem_of(error: BaseException) -> JSONResponse:
 
 def _route(call: re.Match[str]) -> str:
     """The route for a call that an error recommends; the call itself where there is none."""
-    return f"POST /{call[1]}" if call[1] in BODIES else call[0]
+    return f"POST /{call[1]}" if call[1] in KINDS else call[0]
 
 
 def add_handlers(app: FastAPI) -> None:

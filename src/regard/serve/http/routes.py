@@ -13,13 +13,11 @@ from fastapi.responses import JSONResponse, Response
 
 from regard.serve.http import schemas
 from regard.serve.http.answering import ClientLeft, compute
-from regard.serve.http.bulk import answer_lines, bulk_options
 from regard.serve.http.streaming import stream_generation
 from regard.serve.model_table import ModelTable
 from regard.serve.served import Computed, Served
 
 router = APIRouter()
-BULK_FIELDS = ("route", "model")  # of the query of /bulk; the others are settings of the route
 
 
 @router.post("/predict", summary="Answers of the model's task: classes, entities, answers, translations")
@@ -58,14 +56,6 @@ async def generate(request: Request, body: schemas.GenerateBody) -> Response:
         table: ModelTable = request.app.state.table
         return await stream_generation(table, body.model, body.items(), **body.options())
     return await answer(request, body, "generate")
-
-
-@router.post("/bulk", summary="Many inputs as JSON lines, answered as JSON lines in order")
-async def bulk(request: Request, route: str = "predict", model: str | None = None) -> Response:
-    table: ModelTable = request.app.state.table
-    kind = route.removeprefix("/")
-    options = bulk_options(kind, [pair for pair in request.query_params.multi_items() if pair[0] not in BULK_FIELDS])
-    return await answer_lines(request, table, model, kind, options)
 
 
 @router.post("/tokenize", summary="Tokens of texts with ids and offsets")

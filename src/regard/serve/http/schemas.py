@@ -238,15 +238,3 @@ def one_or_many(one_name: str, one: Any, many_name: str, many: list[Any] | None)
     if not items:
         raise InputError(f'"{many_name}" is an empty list; send at least one.')
     return items
-
-
-BODIES: dict[str, type[BatchBody]] = {
-    "predict": PredictBody,
-    "embed": EmbedBody,
-    "fill": FillBody,
-    "answer": AnswerBody,
-    "translate": TranslateBody,
-    "generate": GenerateBody,
-    "explain": ExplainBody,
-    "tokenize": TokenizeBody,
-}
