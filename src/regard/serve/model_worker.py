@@ -1,14 +1,13 @@
 """One model and its queue: a thread tokenizes, one runs batches, one writes the answers that futures receive.
 
-Equal items that are in progress at the same time are computed once. A future that is cancelled leaves its job, and a
-job without futures is dropped from the queue.
+A future that is cancelled drops its job from the queue.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,9 +15,8 @@ from typing import Any
 
 from regard.errors import RegardError
 from regard.predict.model import Model
-from regard.serve.answer_cache import AnswerCache
 from regard.serve.batcher import Batcher, BatchRow, TextJob
-from regard.serve.operations.operation import Operation, Prepared, item_key
+from regard.serve.operations.operation import Operation, Prepared
 from regard.serve.served import Answered, Computed, Item, Observe
 from regard.serve.settings import NotReady, ServeLimits, TooLarge
 
@@ -27,14 +25,14 @@ CHARACTERS_PER_TOKEN = 4  # for an estimate before the texts are tokenized
 
 @dataclass(eq=False)
 class ItemTask:
-    """An item in progress and those who wait for it."""
+    """An item in progress and the future that waits for its answer."""
 
     operation: Operation
     item: Item
-    key: Hashable | None  # None if its answer cannot be shared
-    waiters: list[Answered] = field(default_factory=list)
+    future: Answered = field(default_factory=Future)
     job: TextJob | None = None
     prepared: Prepared | None = None
+    ended: bool = False  # answered, failed or dropped
 
 
 class ModelWorker:
@@ -50,8 +48,6 @@ class ModelWorker:
             max_wait=limits.max_wait_ms / 1000,
             max_queue_tokens=limits.max_queue_tokens,
         )
-        self.cache = AnswerCache(limits.cache_bytes)
-        self.in_progress: dict[Hashable, ItemTask] = {}
         self.open_tasks = 0
         self._changed = threading.Condition()
         self._closing = False
@@ -67,61 +63,37 @@ class ModelWorker:
 
     def submit(self, operation: Operation, items: Sequence[Item]) -> list[Answered]:
         """A future for each item. Raises QueueFull, or NotReady after `close`."""
-        estimate = sum(len(item_key(item)) for item in items) // CHARACTERS_PER_TOKEN + len(items)
-        shares = operation.shares_context(items)
+        estimate = sum(len(str(item)) for item in items) // CHARACTERS_PER_TOKEN + len(items)
         with self._changed:
             if self._closing or not self._runner.is_alive():
                 raise NotReady("this model is not ready. Try again in a moment.")
             self.batcher.reserve(estimate)
-            futures: list[Answered] = []
-            new = []
-            for item in items:
-                key = None if shares else (operation.group, item_key(item))
-                future, task = self._future(operation, item, key)
-                futures.append(future)
-                new += [] if task is None else [task]
-            self._tokenizer.submit(self._tokenize, operation, new, futures, estimate)
-        return futures
+            tasks = [self._new_task(operation, item) for item in items]
+            self._tokenizer.submit(self._tokenize, operation, tasks, estimate)
+        return [task.future for task in tasks]
 
-    def _future(self, operation: Operation, item: Item, key: Hashable | None) -> tuple[Answered, ItemTask | None]:
-        """A future for an item, and its task if it is new: not stored, and not in progress already."""
-        future: Answered = Future()
-        stored = None if key is None else self.cache.get(key)
-        if stored is not None:
-            future.set_result(Computed(stored["text"], stored["tokens"]))
-            return future, None
-        task = None if key is None else self.in_progress.get(key)
-        is_new = task is None
-        if task is None:
-            task = ItemTask(operation, item, key)
-            self.open_tasks += 1
-            if key is not None:
-                self.in_progress[key] = task
-        task.waiters.append(future)
-        waited_for = task
-        future.add_done_callback(lambda done: self._leave(waited_for) if done.cancelled() else None)
-        return future, task if is_new else None
+    def _new_task(self, operation: Operation, item: Item) -> ItemTask:
+        task = ItemTask(operation, item)
+        self.open_tasks += 1
+        task.future.add_done_callback(lambda done: self._drop(task) if done.cancelled() else None)
+        return task
 
-    def _leave(self, task: ItemTask) -> None:
-        """Drop a task that no one waits for anymore."""
+    def _drop(self, task: ItemTask) -> None:
+        """Take the job of a cancelled future from the queue. Before it has one, `_queue` finds the future done."""
         with self._changed:
-            if task.job is not None and all(waiter.cancelled() for waiter in task.waiters):
+            if task.job is not None:
                 assert task.prepared is not None
                 task.prepared.left.set()
                 self.batcher.drop(task.job)
-                self._forget(task)
+                self._end(task)
 
-    def _forget(self, task: ItemTask) -> None:
-        if task.key is not None and self.in_progress.get(task.key) is task:
-            del self.in_progress[task.key]
-        if task.waiters:
+    def _end(self, task: ItemTask) -> None:
+        if not task.ended:
+            task.ended = True
             self.open_tasks -= 1
-            task.waiters = []
-        self._changed.notify_all()
+            self._changed.notify_all()
 
-    def _tokenize(
-        self, operation: Operation, tasks: list[ItemTask], futures: Sequence[Answered], estimate: int
-    ) -> None:
+    def _tokenize(self, operation: Operation, tasks: list[ItemTask], estimate: int) -> None:
         started = time.monotonic()
         try:
             results = prepare_each(operation, [task.item for task in tasks])
@@ -132,17 +104,17 @@ class ModelWorker:
             self.batcher.release(estimate)
             total = sum(sum(result.lengths) for result in results if isinstance(result, Prepared))
             if total > self.limits.max_request_tokens:
-                self._refuse_request(futures, total)
+                self._refuse_request(tasks, total)
             for task, result in zip(tasks, results, strict=True):
                 self._queue(task, self._checked(result))
             self._changed.notify_all()
 
-    def _refuse_request(self, futures: Sequence[Answered], total: int) -> None:
+    def _refuse_request(self, tasks: Sequence[ItemTask], total: int) -> None:
         error = TooLarge(
             f"the request has {total:,} tokens, expected at most {self.limits.max_request_tokens:,}. Send it in parts."
         )
-        for future in futures:
-            _fail(future, error)
+        for task in tasks:
+            _fail(task.future, error)
 
     def _checked(self, result: Prepared | BaseException) -> Prepared | BaseException:
         limit = self.limits.max_text_tokens
@@ -153,8 +125,8 @@ class ModelWorker:
     def _queue(self, task: ItemTask, result: Prepared | BaseException) -> None:
         if isinstance(result, BaseException):
             self._fail_task(task, result)
-        elif all(waiter.done() for waiter in task.waiters):  # they have left, or the request was refused
-            self._forget(task)
+        elif task.future.done():  # its client has left, or the request was refused
+            self._end(task)
         else:
             task.prepared = result
             task.job = TextJob(task.operation.group, result.lengths, payload=task)
@@ -164,10 +136,8 @@ class ModelWorker:
                 self._answerer.submit(self._answer, task.job)
 
     def _fail_task(self, task: ItemTask, error: BaseException) -> None:
-        waiters = list(task.waiters)
-        self._forget(task)
-        for waiter in waiters:
-            _fail(waiter, error)
+        self._end(task)
+        _fail(task.future, error)
 
     def _run_batches(self) -> None:
         while True:
@@ -204,13 +174,9 @@ class ModelWorker:
             if error is not None:
                 self._fail_task(task, error)
                 return
-            if task.key is not None:
-                self.cache.put(task.key, {"text": computed.text, "tokens": computed.tokens})
-            waiters = list(task.waiters)
-            self._forget(task)
-        for waiter in waiters:
-            with suppress(InvalidStateError):  # cancelled at this moment
-                waiter.set_result(computed)
+            self._end(task)
+        with suppress(InvalidStateError):  # cancelled at this moment
+            task.future.set_result(computed)
 
     def close(self, *, seconds: float = 30.0) -> None:
         """Accept no more items, and wait until those in progress are answered."""
@@ -224,8 +190,6 @@ class ModelWorker:
 
 def prepare_each(operation: Operation, items: Sequence[Item]) -> list[Prepared | BaseException]:
     """The items as sequences, each with its own error where it cannot be used."""
-    if not items:
-        return []
     try:
         return list(operation.prepare(items))
     except RegardError as error:

@@ -43,11 +43,10 @@ class ServeLimits:
     drain_seconds: float = 30.0  # for requests in progress after SIGTERM
     batch_tokens: int = 1024
     max_wait_ms: float = 2.0  # how long a batch waits for texts that are being tokenized
-    cache_bytes: int = 0  # of stored answers per model; 0 disables the cache
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            lowest = 0 if one.name in ("cache_bytes", "max_wait_ms", "drain_seconds") else 1
+            lowest = 0 if one.name in ("max_wait_ms", "drain_seconds") else 1
             if getattr(self, one.name) < lowest:
                 raise InputError(f"{setting(one.name)} is {getattr(self, one.name)}, expected at least {lowest}.")
         if self.max_queue_tokens < self.max_request_tokens:

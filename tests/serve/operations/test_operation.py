@@ -6,7 +6,7 @@ import pytest
 from tests.serve.helpers import TEXTS, table_of, tiny
 
 from regard.errors import InputError
-from regard.serve.operations.operation import as_input, item_key
+from regard.serve.operations.operation import as_input
 from regard.serve.operations.registry import OPERATIONS
 from regard.serve.served_model import ServedModel
 
@@ -43,7 +43,6 @@ def test_a_failing_item_does_not_fail_the_others() -> None:
         assert "text" in str(wrong.exception(10))
 
 
-def test_items_as_inputs_and_keys() -> None:
+def test_items_as_inputs() -> None:
     assert as_input(["a", "b"]) == ("a", "b")
     assert as_input("a") == "a"
-    assert item_key({"a": 1, "b": 2}) == item_key({"b": 2, "a": 1})

@@ -66,7 +66,6 @@ class ServeCommand:
     header_seconds: Annotated[float, arg(help="Seconds for the headers of a request to arrive.")] = 10.0
     request_seconds: Annotated[float, arg(help="Seconds that a request may take.")] = 60.0
     drain_seconds: Annotated[float, arg(help="Seconds for the requests in progress after SIGTERM.")] = 30.0
-    cache_bytes: Annotated[int, arg(help="Bytes of answers that are stored per model; 0 stores none.")] = 0
     device: Device = "auto"
     dtype: Dtype = "fp32"
     engine: Annotated[

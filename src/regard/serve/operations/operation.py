@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -48,10 +47,6 @@ class Operation(ABC):
     def answer(self, prepared: Prepared, outputs: Sequence[Any]) -> dict[str, Any]:
         """The answer as JSON, from the outputs of all sequences of an item."""
 
-    def shares_context(self, items: Sequence[Item]) -> bool:
-        """Whether the answer for an item depends on the items next to it, so that it cannot be shared or stored."""
-        return False
-
 
 def as_input(item: Item) -> Any:
     """An item of a request as `Model.predict` takes it: two texts that belong together are a tuple there."""
@@ -61,8 +56,3 @@ def as_input(item: Item) -> Any:
 def is_pair_request(items: Sequence[Item]) -> bool:
     """Whether the first item is two texts, which decides for a model whose folder does not say it."""
     return bool(items) and is_pair(as_input(items[0]))
-
-
-def item_key(item: Item) -> str:
-    """An item as a text: equal items have equal keys."""
-    return json.dumps(item, sort_keys=True, ensure_ascii=False)

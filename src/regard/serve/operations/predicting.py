@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
 
 from regard.data.batching.examples import join_examples
-from regard.data.records import AnswerRecord, Record, column_aliases
+from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
 from regard.predict.answers import checked_runner
 from regard.predict.inputs import as_records
@@ -41,10 +41,6 @@ class PredictOperation(Operation):
     @property
     def group(self) -> Hashable:
         return ("predict", self.task.name, self.abstain)
-
-    def shares_context(self, items: Sequence[Item]) -> bool:
-        names = column_aliases()["document"]
-        return any(isinstance(item, Mapping) and any(name in item for name in names) for item in items)
 
     def prepare(self, items: Sequence[Item]) -> list[Prepared]:
         records = list(as_records([as_input(item) for item in items], self.task.record))

@@ -173,9 +173,6 @@ class StreamOperation(GenerateOperation):
     def group(self) -> Hashable:
         return ("stream", id(self))
 
-    def shares_context(self, items: Sequence[Item]) -> bool:
-        return True  # every client has its own stream
-
     def run_prepared(self, prepared: Prepared) -> dict[str, Any]:
         pieces = self.model.stream(prepared.payload, **self.options)
         while True:
