@@ -15,9 +15,10 @@ from regard.predict.model import Model
 from regard.serve.api_keys import ApiKeys
 from regard.serve.http.app import create_app
 from regard.serve.model_table import ModelTable
+from regard.serve.served_model import ServedModel
 from regard.serve.settings import ServeLimits
 
-__all__ = ["CONTEXT", "TEXTS", "client_of", "table_of", "tiny", "until"]
+__all__ = ["CONTEXT", "TEXTS", "add_model", "client_of", "table_of", "tiny", "until"]
 TEXTS = [" ".join([TEXT] * count) for count in (1, 3, 1, 2, 30, 1)] + [CONTEXT]
 
 
@@ -30,11 +31,16 @@ def tiny(kind: str) -> Model:
     return one
 
 
+def add_model(table: ModelTable, kind: str) -> None:
+    """Serve a tiny model in this process, which a test starts faster than another one."""
+    table.models[kind] = ServedModel(kind, "", tiny(kind), table.limits, lambda name, value: table.observe(name, value))
+
+
 @contextmanager
 def table_of(*kinds: str, **limits: Any) -> Iterator[ModelTable]:
     table = ModelTable(ServeLimits(**{"batch_tokens": 64, **limits}))
     for kind in kinds:
-        table.add(kind, tiny(kind))
+        add_model(table, kind)
     try:
         yield table
     finally:

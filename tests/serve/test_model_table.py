@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.serve.helpers import table_of, tiny
+from tests.serve.helpers import add_model, table_of
 
-from regard.errors import FolderError, InputError, RegardError
-from regard.serve.model_table import ModelTable, check_folders, named_sources
+from regard.errors import FolderError, InputError
+from regard.serve.model_table import check_folders, named_sources
 from regard.serve.served import Served
-from regard.serve.settings import NotReady, ServeLimits, UnknownModel
+from regard.serve.settings import NotReady, UnknownModel
 
 
 def test_models_have_names() -> None:
@@ -71,7 +71,7 @@ def test_a_model_that_was_replaced_at_this_moment_loses_no_request() -> None:
         def replaced(name: str | None) -> Served:
             calls.append(name)
             if len(calls) == 1:
-                table.add("bert", tiny("bert"))
+                add_model(table, "bert")
                 return old
             return get(name)
 
@@ -79,18 +79,3 @@ def test_a_model_that_was_replaced_at_this_moment_loses_no_request() -> None:
         served, futures = table.submit(None, "predict", ["a film"])
         assert served is not old
         assert futures[0].result(10).answer["windows"] == 1
-
-
-def test_a_folder_that_cannot_be_loaded_keeps_the_old_model(trained: Path, tmp_path: Path) -> None:
-    table = ModelTable(ServeLimits(), device="cpu")
-    assert not table.ready
-    table.load_all([str(trained)])
-    before = table.get(None)
-    table.sources["reviews"] = str(tmp_path)
-    with pytest.raises(RegardError):
-        table.reload()
-    assert table.get(None) is before
-    assert table.ready
-    table.close(seconds=5)
-    with pytest.raises(FolderError):
-        ModelTable(ServeLimits()).load_all([str(tmp_path)])

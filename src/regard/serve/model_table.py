@@ -8,16 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from regard.errors import FolderError, InputError, did_you_mean
 from regard.serve.process.process_model import ProcessModel
 from regard.serve.served import Answered, Futures, Item, Observe, Served
 from regard.serve.settings import NotReady, ServeLimits, UnknownModel
-
-if TYPE_CHECKING:
-    from regard.predict.model import Model
-    from regard.serve.served_model import ServedModel
 
 LOG = logging.getLogger("regard.serve")
 Result = TypeVar("Result")
@@ -25,22 +21,14 @@ RESTART_SECONDS = (0.1, 30.0)  # between two tries to start a process that ends 
 
 
 class ModelTable:
-    """The models of one server. The first is the default.
+    """The models of one server, each in a process of its own, which is replaced if it dies. The first is the default.
 
-    worker_process: run each model in a process of its own, which is replaced if it dies. options: of `regard.load`.
+    options: of `regard.load`.
     """
 
-    def __init__(
-        self,
-        limits: ServeLimits,
-        *,
-        observe: Observe = lambda name, value: None,
-        worker_process: bool = False,
-        **options: Any,
-    ) -> None:
+    def __init__(self, limits: ServeLimits, *, observe: Observe = lambda name, value: None, **options: Any) -> None:
         self.limits = limits
         self.observe = observe
-        self.worker_process = worker_process
         self.options = options
         self.models: dict[str, Served] = {}
         self.sources: dict[str, str] = {}
@@ -49,14 +37,6 @@ class ModelTable:
         self.restarts = 0  # processes that died
         self._lock = threading.Lock()
         self._finished: Future[None] = Future()
-
-    def add(self, name: str, model: Model, *, source: str = "") -> ServedModel:
-        """Serve a model that is loaded already, in this process."""
-        from regard.serve.served_model import ServedModel
-
-        served = ServedModel(name, source, model, self.limits, self._observe)
-        self.models[name] = served
-        return served
 
     def start_loading(self, sources: Sequence[str]) -> None:
         """Load models in a thread; `error` is set if one cannot be loaded. Raises InputError for equal names."""
@@ -83,13 +63,9 @@ class ModelTable:
                 self.models[name] = self._loaded(name, source)
 
     def _loaded(self, name: str, source: str) -> Served:
-        if self.worker_process:
-            served = ProcessModel(name, source, self.limits, self._observe, on_death=self._replace, **self.options)
-            served.wait_until_loaded()
-            return served
-        from regard.serve.served_model import load_served
-
-        return load_served(name, source, self.limits, self._observe, **self.options)
+        served = ProcessModel(name, source, self.limits, self._observe, on_death=self._replace, **self.options)
+        served.wait_until_loaded()
+        return served
 
     def _observe(self, name: str, value: float) -> None:
         self.observe(name, value)  # which may be set later

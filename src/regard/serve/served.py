@@ -1,4 +1,4 @@
-"""What the routes know of a model: a name, futures for its answers, and its state. The model may be in another process.
+"""What the routes know of a model: a name, futures for its answers, and its state. The model is in another process.
 
 This module imports no torch, so that the process that only answers HTTP starts fast and stays small.
 """
@@ -51,7 +51,6 @@ class Served(Protocol):
 
     name: str
     source: str
-    blocks: bool  # whether `submit` and `stream` take long enough to be called in a thread
 
     @property
     def is_alive(self) -> bool:

@@ -28,8 +28,6 @@ MAX_OPERATIONS = 256  # kept per model, one for each combination of options that
 class ServedModel:
     """A loaded model with its worker and the operations that were used."""
 
-    blocks = True
-
     def __init__(self, name: str, source: str, model: Model, limits: ServeLimits, observe: Observe) -> None:
         self.name = name
         self.source = source

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from starlette.testclient import TestClient
 from tests.serve.helpers import client_of, table_of
 
@@ -47,21 +44,6 @@ def test_not_ready_while_loading_and_draining() -> None:
         assert client.post("/predict", json={"text": "a"}).json()["error_type"] == "NotReady"
         table.draining = True
         assert "shutting down" in client.get("/ready").json()["error"]
-
-
-@pytest.mark.parametrize("body", [{}, {"model": "reviews"}])
-def test_a_model_is_loaded_again(trained: Path, body: dict[str, str]) -> None:
-    table = ModelTable(ServeLimits(), device="cpu")
-    table.load_all([str(trained)])
-    try:
-        with TestClient(create_app(table)) as client:
-            before = table.get(None)
-            expected = client.post("/predict", json={"text": "a lovely film"}).json()
-            assert client.post("/models/reload", json=body).json() == {"reloaded": ["reviews"]}
-            assert table.get(None) is not before
-            assert client.post("/predict", json={"text": "a lovely film"}).json() == expected
-    finally:
-        table.close(seconds=5)
 
 
 def test_the_page_is_there() -> None:

@@ -26,7 +26,7 @@ from regard.serve.settings import NotReady, ServeLimits
 
 @pytest.fixture(scope="module")
 def table(trained: Path) -> Iterator[ModelTable]:
-    table = ModelTable(ServeLimits(), worker_process=True, device="cpu")
+    table = ModelTable(ServeLimits(), device="cpu")
     table.load_all([str(trained)])
     yield table
     table.close(seconds=5)
@@ -80,11 +80,22 @@ def test_a_killed_process_is_replaced(table: ModelTable) -> None:
 def test_loading_again_closes_the_old_process(table: ModelTable) -> None:
     served = process_model(table)
     future = served.submit("predict", ["a film"], {})[0]
-    assert table.reload() == ["reviews"]
+    with TestClient(create_app(table)) as client:
+        assert client.post("/models/reload", json={"model": "reviews"}).json() == {"reloaded": ["reviews"]}
     assert future.result(10).answer["windows"] == 1
     assert served.process.wait(10) == 0
     with pytest.raises(NotReady):
         served.submit("predict", ["a film"], {})
+    assert table.ready
+
+
+def test_a_folder_that_cannot_be_loaded_keeps_the_old_model(table: ModelTable, tmp_path: Path) -> None:
+    before, source = table.get(None), table.sources["reviews"]
+    table.sources["reviews"] = str(tmp_path)
+    with pytest.raises(FolderError):
+        table.reload()
+    table.sources["reviews"] = source
+    assert table.get(None) is before
     assert table.ready
 
 

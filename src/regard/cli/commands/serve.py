@@ -75,9 +75,6 @@ class ServeCommand:
             "so that answers differ from those of torch."
         ),
     ] = "auto"
-    in_process: Annotated[
-        bool, arg(help="Run the models in the process of the server: less memory, but a crash of a model stops it.")
-    ] = False
     look: Annotated[
         bool, arg(help="Add the page of `regard look` for the first model at /look; only without API keys.")
     ] = False
@@ -101,13 +98,7 @@ def run(command: ServeCommand) -> None:
     limits = ServeLimits(**{name: getattr(command, name) for name in ServeLimits.__dataclass_fields__})
     check_folders(named_sources(command.model))  # before anything is opened or loaded
     listener = open_socket(command.host, command.port)
-    table = ModelTable(
-        limits,
-        worker_process=not command.in_process,
-        device=command.device,
-        dtype=command.dtype,
-        engine=command.engine,
-    )
+    table = ModelTable(limits, device=command.device, dtype=command.dtype, engine=command.engine)
     _print_address(address(listener, command.host), json=command.json)
     table.start_loading(command.model)
     from regard.serve.http.run_server import run_server  # while the models are being loaded

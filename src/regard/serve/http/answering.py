@@ -42,7 +42,7 @@ async def compute(
         raise TooLarge(
             f"the request has {len(items):,} texts, expected at most {limits.max_texts:,}. Send it in parts."
         )
-    served, futures = await submitted(table, model, kind, items, **options)
+    served, futures = table.submit(model, kind, items, **options)
     await wait_for(request, futures, seconds=limits.request_seconds)
     results: list[Computed | None] = []
     for number, future in enumerate(futures):
@@ -56,15 +56,6 @@ async def compute(
         else:
             raise _at_index(error, number, len(items))
     return served, results
-
-
-async def submitted(
-    table: ModelTable, model: str | None, kind: str, items: Sequence[Item], **options: Any
-) -> tuple[Served, list[Answered]]:
-    """The model of a request and the futures of its items; in a thread if that can take long."""
-    if table.get(model).blocks:
-        return await asyncio.to_thread(table.submit, model, kind, items, **options)
-    return table.submit(model, kind, items, **options)
 
 
 async def wait_for(request: Request, futures: Sequence[Answered], *, seconds: float) -> None:

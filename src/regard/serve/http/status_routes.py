@@ -98,7 +98,7 @@ async def ready(request: Request) -> Response:
 @router.get("/info", summary="The models: family, task, size, engine, routes and queue")
 async def info(request: Request) -> dict[str, Any]:
     table: ModelTable = request.app.state.table
-    models = await asyncio.to_thread(lambda: [served.info() for served in list(table.models.values())])
+    models = [served.info() for served in table.models.values()]
     values = [await asyncio.wait_for(asyncio.wrap_future(each), INFO_SECONDS) for each in models]
     return {"version": __version__, "ready": table.ready, "models": values}
 

@@ -26,10 +26,7 @@ async def stream_generation(table: ModelTable, model: str | None, prompts: Seque
     def put(event: str | Answered) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    if table.get(model).blocks:
-        served, future = await asyncio.to_thread(table.stream, model, prompts[0], put, **options)
-    else:
-        served, future = table.stream(model, prompts[0], put, **options)
+    served, future = table.stream(model, prompts[0], put, **options)
     future.add_done_callback(put)
     try:
         async with asyncio.timeout(table.limits.request_seconds):

@@ -48,8 +48,6 @@ class Pending:
 class ProcessModel:
     """Starts a process that loads a model. `wait_until_loaded` raises the error of one that cannot be loaded."""
 
-    blocks = False
-
     def __init__(
         self,
         name: str,
