@@ -21,9 +21,13 @@ from typing import Any, Self
 import torch
 import transformers
 
+import regard
+
+regard.prepare_process()  # for the processes that are started here; those of the peer leave these variables out
+
 # How long torch keeps freed memory on ARM. It is read once, when torch is loaded, and holds for a whole process.
 DEFAULT_ALLOCATOR: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": None, "GOMP_SPINCOUNT": None}
-KEEP_MEMORY: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `import regard` and the command line set it
+KEEP_MEMORY: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `regard.prepare_process` sets it
 KEEP_NOTE = f"freed memory (MIMALLOC_PURGE_DELAY={KEEP_MEMORY['MIMALLOC_PURGE_DELAY']})"
 
 

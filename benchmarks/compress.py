@@ -36,6 +36,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import regard
+
+regard.prepare_process()
+
 import numpy as np
 import safetensors.torch
 import torch
@@ -45,7 +49,6 @@ from packed import pack, unpack
 from sets import SETS
 from students import candidate_result, train_students
 
-import regard
 from regard.checkpoint.families import PRESETS, preset
 from regard.checkpoint.source import from_preset, minilm_folder
 from regard.comparison.trainings.compared_data import ComparedData

@@ -20,9 +20,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import regard
+
+regard.prepare_process()
+
 from defaults import SETS, split
 
-import regard
 from regard.training.load_data import fingerprint, load_data
 
 TASKS = {

@@ -18,11 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import regard
+
+regard.prepare_process()
+
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer  # type: ignore[import-not-found]  # not a dependency
 
-import regard
 from regard import samples
 from regard.checkpoint.source import minilm_folder
 

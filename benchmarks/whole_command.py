@@ -25,7 +25,7 @@ from typing import Any
 
 from sets import SETS
 
-REGARD = "from regard.cli.__main__ import run; run()"  # as the script `regard` does it
+REGARD = "import sys; from regard.cli.__main__ import run; sys.exit(run())"  # as the script `regard` does it
 WAYS = ("plain", "grouped", "grouped compiled")
 PACKAGES = (  # that a training imports, here or in the Trainer's script
     *("regard", "torch", "transformers", "tokenizers", "safetensors", "accelerate", "huggingface_hub", "numpy"),

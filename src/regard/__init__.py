@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import os
-import platform
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from regard._version import __version__
-from regard.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
     from regard.client import AsyncClient, Client, ServerError
@@ -40,6 +36,7 @@ if TYPE_CHECKING:
     from regard.predict import Model, create, load
     from regard.predict.export_folder import export_onnx
     from regard.predict.search.search_file import search
+    from regard.process import prepare_process
     from regard.progress import Progress
     from regard.ragged import Ragged
     from regard.selection.folds import CrossValidation, cross_validate
@@ -56,19 +53,6 @@ if TYPE_CHECKING:
     from regard.training.result import PretrainResult, TrainResult
     from regard.training.settings import Lora, Settings, TrainSettings
     from regard.training.train import train
-
-# These are read when torch is loaded or first computes, so they are set here; values of the user's own stay.
-# On ARM torch gives freed memory back to the system after 10 ms and faults it in again: up to a sixth of a step on the
-# CPU. There oneDNN also leaves a file perf-PID.map in the system's temporary folder for every process that computes.
-# On x86 a thread that waits for the others keeps its core busy for milliseconds (300,000 rounds), even if the thread
-# that it waits for needs that core: beside one busy program on two cores, a text takes seven times as long.
-SHORT_WAIT = ("GOMP_SPINCOUNT", "3000")
-if platform.machine().lower() in ("aarch64", "arm64"):
-    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
-    if "DNNL_JIT_PROFILE" not in os.environ:  # its older name, which the newer one would override
-        os.environ.setdefault("ONEDNN_JIT_PROFILE", "0")
-elif platform.machine().lower() in ("x86_64", "amd64") and "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault(*SHORT_WAIT)
 
 __all__ = [
     "Answer",
@@ -124,6 +108,7 @@ __all__ = [
     "head_importance",
     "load",
     "look_page",
+    "prepare_process",
     "pretrain",
     "search",
     "search_settings",
@@ -186,6 +171,7 @@ _HOMES = {
     "head_importance": "regard.look.dataset.head_importance",
     "load": "regard.predict",
     "look_page": "regard.look.html_file",
+    "prepare_process": "regard.process",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search.search_file",
     "search_settings": "regard.selection.search",
@@ -198,15 +184,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_import(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
-
-
-def _import(module: str) -> ModuleType:
-    """Import a module without garbage collection: what imports create stays, and torch's objects take long to visit."""
-    with without_garbage_collection():
-        return importlib.import_module(module)
 
 
 def __dir__() -> list[str]:

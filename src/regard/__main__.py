@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from regard.cli import main
+import sys
+
+from regard.cli.__main__ import run
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(run())

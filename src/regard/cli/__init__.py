@@ -112,9 +112,6 @@ def _run(words: list[str]) -> int:
     command = COMMANDS[words[0]]
     arguments = parsed(lambda: _parse(command, words[1:]), words[1:])
     check_batch_tokens(arguments)
-    from regard.cli.gpu_driver import device_of, start_driver
-
-    start_driver(device_of(command, arguments))
     with plain_stdout():
         command.run(arguments)
     return 0

@@ -17,4 +17,3 @@ class Command(NamedTuple):
     help: str
     run: Callable[[Any], None]  # receives an instance of `arguments`; prints the result
     parse: Callable[..., Any] | None = None  # replaces tyro's parser, for commands that also read a file of settings
-    own_process: bool = True  # whether networks run in the process of the command, not in those that it starts

@@ -17,7 +17,6 @@ from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
 from regard.data.usable import has_empty_text, usable_check
 from regard.errors import DataError, InputError, pluralize, setting
-from regard.garbage import without_garbage_collection
 from regard.tasks import task_class
 from regard.training.settings import Settings
 
@@ -65,8 +64,7 @@ def load_data(
         return data
     if skip_bad is not None:
         check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
-    with without_garbage_collection():  # records have no cycles, and visiting them again and again takes long
-        return _read_data(data, dev, task, columns, dev_fraction, seed, skip_bad, options)
+    return _read_data(data, dev, task, columns, dev_fraction, seed, skip_bad, options)
 
 
 def _read_data(

@@ -15,6 +15,7 @@ from tests.serve.helpers import until
 
 import regard
 from regard.errors import FolderError, RegardError
+from regard.process import SHORT_WAIT
 from regard.serve.http.app import create_app
 from regard.serve.model_table import ModelTable
 from regard.serve.process import process_model as process_module
@@ -116,7 +117,7 @@ def test_a_process_that_loads_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_of_a_worker_leave_the_cores_to_the_server(
     monkeypatch: pytest.MonkeyPatch, own: dict[str, str], shown: str | None
 ) -> None:
-    """What `import regard` sets would override the policy; a value of the user's own stays."""
-    monkeypatch.setattr(os, "environ", dict([regard.SHORT_WAIT]) | own)
+    """What `regard.prepare_process` sets would override the policy; a value of the user's own stays."""
+    monkeypatch.setattr(os, "environ", dict([SHORT_WAIT]) | own)
     variables = process_module._environment()
     assert (variables["OMP_WAIT_POLICY"], variables.get("GOMP_SPINCOUNT")) == ("PASSIVE", shown)

@@ -139,4 +139,4 @@ def _print_address(url: str, *, json: bool) -> None:
     sys.stdout.flush()
 
 
-COMMAND = Command(name="serve", arguments=ServeCommand, help=HELP, run=run, own_process=False)
+COMMAND = Command(name="serve", arguments=ServeCommand, help=HELP, run=run)

@@ -10,6 +10,7 @@ token exists, and the extra rows are cut off the result.
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.garbage import without_garbage_collection
 from regard.model.kernels.dispatch import runs_flat
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -52,6 +52,17 @@ def _other_streams() -> Iterator[None]:
         warn(True)
 
 
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class CudaGraph:
     """A function of no arguments, recorded as a CUDA graph.
 
@@ -81,7 +92,7 @@ class CudaGraph:
             restore()
         self.graph = torch.cuda.CUDAGraph()
         # Collected garbage may hold an older graph, and freeing that one would end this recording.
-        with without_garbage_collection(), _other_streams(), torch.cuda.graph(self.graph, pool=pool):
+        with _no_garbage_collection(), _other_streams(), torch.cuda.graph(self.graph, pool=pool):
             self.result = function()
 
     @property

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
+from regard.process import SHORT_WAIT
 from regard.serve.process.messages import read_message, send_message
 from regard.serve.process.remote_errors import error_from
 from regard.serve.served import Answered, Computed, Futures, Item, Observe, RequestFailed
@@ -27,7 +28,6 @@ VARIABLES = {  # of a worker, where they are not set
     "OMP_WAIT_POLICY": "PASSIVE",  # threads without work leave the cores to the server
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",  # it keeps 1024 products, one for each size of a batch: memory would grow
 }
-SHORT_WAIT = ("GOMP_SPINCOUNT", "3000")  # as `import regard` sets it
 END_SECONDS = 5.0  # for a process to end after its connection was closed
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from regard.process import prepare_process
 from regard.serve.process.messages import read_message, send_message
 from regard.serve.process.remote_errors import error_json
 from regard.serve.served import Answered, Futures
@@ -162,6 +163,7 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE), encoding="ascii")
+    prepare_process()
     Worker(socket.socket(fileno=int(sys.argv[1]))).run()
 
 
