@@ -14,7 +14,7 @@ from regard.cli.output import UsageError
 # Names in help lines. They are written here because their registries take long to import; a test compares them.
 TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "masked", "causal", "bidirectional")
 CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "text", "lines", "aligned")
 FILE_NAME = re.compile(r"\S+\.(csv|tsv|jsonl?|parquet|conll|txt)(\.(gz|xz|zst|bz2))?")  # such a text is meant as a file
 INPUT_ROLES = ("text", "first", "second", "question", "context")  # columns of inputs without labels
 ROLES = (

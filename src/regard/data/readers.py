@@ -22,8 +22,6 @@ from typing import Any, BinaryIO
 
 from regard.data.atomic import check_output_path, open_text
 from regard.data.formats.json.annotations import convert_rows
-from regard.data.formats.json.json_files import splits_inside
-from regard.data.formats.json.json_start import has_splits
 from regard.data.formats.lines import read_lines
 from regard.data.formats.plain_text import aligned_rows
 from regard.data.formats.registry import formats
@@ -37,11 +35,9 @@ from regard.data.schema.schema import ReadOptions, Schema
 from regard.data.sources.aligned import aligned_schema, file_suffixes
 from regard.data.sources.locate import DataLocation, find_sources, split_files
 from regard.data.sources.memory import MemorySource, splits_in_memory
-from regard.data.sources.sources import Source, suffix_of
+from regard.data.sources.sources import Source
 from regard.errors import DataError, pluralize, shorten
 from regard.foreign import file_errors
-
-HEAD_BYTES = 4096  # bytes that show whether a file contains several splits
 
 
 def read(
@@ -96,29 +92,13 @@ def read(
 
 
 def split_names(data: DataLocation) -> tuple[str, ...]:
-    """The splits (train, valid, test) of a folder, of a JSON object with a list for each, or of a dict of tables.
-
-    Empty for everything else.
-    """
+    """The splits (train, valid, test) of a folder or of a dict of tables. Empty for everything else."""
     if not isinstance(data, str | Path):
         return tuple(splits_in_memory(data))
     path = Path(data).expanduser()
     if path.is_dir():
         return tuple(split_files(path))
-    return _splits_inside(path) if path.is_file() and suffix_of(path) in (".json", "") else ()
-
-
-def _splits_inside(path: Path) -> tuple[str, ...]:
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:  # reported when it is read
-        return ()
-    if not has_splits(head):
-        return ()
-    source = Source(path)
-    with source.open() as stream:
-        return splits_inside(stream, source.name)
+    return ()
 
 
 class Reader:

@@ -56,7 +56,6 @@ class Sample:
 
     name: str
     start: FileStart
-    split: str | None
     first_rows: Callable[[Schema], list[dict[str, Any]]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
@@ -14,8 +13,6 @@ from regard.data.formats.row_writers import open_documents, open_lines
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema.schema import ReadOptions, Schema
 from regard.errors import DataError, pluralize
-
-TREC_LINE = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
 LONGEST_DOCUMENT = 1 << 24  # characters; a longer document is split into parts, between lines
 
@@ -55,20 +52,6 @@ def line_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> 
     """One row per line, including empty ones."""
     for number, line in read_lines(stream, name, on_bad):
         yield Row(Place(name, number), {"text": strip_line_end(line)}, line)
-
-
-def trec_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """Lines such as "DESC:manner How did it begin ?": a text, its label and the label with its subclass."""
-    for number, line in read_lines(stream, name, on_bad):
-        if not line.strip():
-            continue
-        place = Place(name, number)
-        match = TREC_LINE.fullmatch(strip_line_end(line).strip())
-        if match is None:
-            on_bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
-            continue
-        label, fine, text = match.groups()
-        yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
 
 
 class _LengthCheck:
@@ -118,14 +101,6 @@ def aligned_rows(
 # Detection and schema
 
 
-def _sniff_trec(start: FileStart) -> str | None:
-    """Every line is a label, its subclass and a text, as in TREC's question classification."""
-    lines = [line.strip() for line in start.lines]
-    if start.suffix in (".csv", ".tsv", ".tab") or (len(lines) < 3 and start.suffix != ".label"):
-        return None
-    return "every line is LABEL:sub and a text" if all(TREC_LINE.fullmatch(line) for line in lines) else None
-
-
 def _sniff_text(start: FileStart) -> str | None:
     return "it is neither a table, nor JSON, nor tagged words"
 
@@ -141,7 +116,6 @@ def _needs_two_files(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadR
     raise DataError("is one file", file=name, expected='two aligned files, such as "a.en,a.de"')
 
 
-TREC = Format("trec", suffixes=(), sniff=_sniff_trec, rows=trec_rows)
 TEXT = Format(
     "text",
     suffixes=(".txt", ".text"),

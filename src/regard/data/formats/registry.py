@@ -10,11 +10,11 @@ from regard.data.formats.excel import EXCEL
 from regard.data.formats.format import FileStart, Format
 from regard.data.formats.json.json_files import JSON, JSONL
 from regard.data.formats.parquet import PARQUET
-from regard.data.formats.plain_text import ALIGNED, LINES, TEXT, TREC
+from regard.data.formats.plain_text import ALIGNED, LINES, TEXT
 from regard.errors import InputError
 
 _FORMATS: dict[str, Format] = {
-    one.name: one for one in (PARQUET, EXCEL, JSON, JSONL, CONLL, TREC, TSV, CSV, TEXT, LINES, ALIGNED)
+    one.name: one for one in (PARQUET, EXCEL, JSON, JSONL, CONLL, TSV, CSV, TEXT, LINES, ALIGNED)
 }
 
 

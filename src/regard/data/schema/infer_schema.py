@@ -48,7 +48,7 @@ def _infer(source: Source, head: bytes, options: ReadOptions) -> Schema:
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("contains only whitespace", file=source.name, expected="at least one row")
     schema = Schema(chosen.read_as or chosen.name, "", {}, reason, encoding=source.detected_encoding().name)
-    sample = Sample(source.name, start, source.split, lambda schema: _first_rows(source, start, chosen, schema))
+    sample = Sample(source.name, start, lambda schema: _first_rows(source, start, chosen, schema))
     return chosen.infer(sample, schema, options)
 
 

@@ -43,7 +43,6 @@ class Schema:
     scheme: str = "iob2"
     decimal_comma: str | None = None  # the column with numbers such as 3,5
     encoding: str = UTF8
-    part: str | None = None  # the split, if the file contains several
     unused: tuple[str, ...] = ()  # columns without a role
     export: str = ""  # the annotation tool that wrote the rows, if they are converted before they are parsed
 

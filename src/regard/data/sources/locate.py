@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from regard.data.formats.excel import EXCEL_SUFFIXES
 from regard.data.formats.registry import known_suffixes
-from regard.data.sources.memory import MemorySource, in_memory
+from regard.data.sources.memory import SPLITS, MemorySource, in_memory
 from regard.data.sources.sources import Source, suffix_of
-from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError, did_you_mean
 
 DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.sources.memory`
@@ -44,9 +43,7 @@ def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple
             raise DataError(f'has no split "{split}"', file=str(path), fix=f"It has: {', '.join(splits)}.")
         return splits[split or next(iter(splits))]
     if path.exists():
-        source = Source(path)
-        source.split = split
-        return [(source,)]
+        return [(Source(path),)]
     book, hash, sheet = name.rpartition("#")
     if hash and suffix_of(Path(book)) in EXCEL_SUFFIXES:
         return [(Source(_file(book), sheet=sheet),)]

@@ -16,11 +16,15 @@ from typing import Any, BinaryIO
 from regard.data.formats.lines import check_strings
 from regard.data.rows import OnBadRow, Place, Row, describe_value
 from regard.data.sources.sources import Source
-from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError
 from regard.text.file_encodings import UTF8, EncodingGuess
 
 NAME = "the data"
+SPLITS = {  # names of each split in file names and in dicts of tables
+    "train": ("train", "training"),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test",),
+}
 CHUNK = 1024  # rows of an Arrow table that are Python objects at once
 MISSING = ("NAType", "NaTType")  # what pandas has for a missing value, besides NaN
 ROW = 'a dict such as {"text": "…", "label": "…"}'
@@ -82,7 +86,6 @@ class MemorySource(Source):
         self.path = None
         self.encoding = None
         self.sheet = None
-        self.split = None
         self.single_pass = isinstance(self.data, Iterator)
         self._sampled: list[Any] = []
         self._started = False

@@ -47,7 +47,6 @@ class Source:
     def __init__(self, name: str | Path, *, sheet: str | None = None, suffix: str | None = None) -> None:
         self.encoding: str | None = None
         self.sheet, self._suffix = sheet, suffix
-        self.split: str | None = None  # the split to read if the file contains several
         self._guess: EncodingGuess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)

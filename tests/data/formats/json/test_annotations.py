@@ -119,22 +119,6 @@ def test_spacy_training_data(tmp_path: Path) -> None:
     assert found_labels(whole(tmp_path / "c.json", several)) == [("fine", ("POS", "NEW")), ("bad", ())]
 
 
-def test_spacy_documents_of_version_2(tmp_path: Path) -> None:
-    words = [("Ada", "B-PER"), ("Lund", "L-PER"), ("moved", "O"), ("to", "O"), ("Oslo", "U-LOC")]
-    tokens = [{"id": number, "orth": word, "ner": tag} for number, (word, tag) in enumerate(words)]
-    sentence = {"tokens": tokens, "brackets": []}
-    path = whole(tmp_path / "a.json", [{"id": 0, "paragraphs": [{"raw": "x", "sentences": [sentence, sentence]}]}])
-    expected = ("Ada Lund moved to Oslo", (ADA, Entity(18, 22, "LOC")))
-    assert found_entities(path) == [expected, expected]
-    assert read(path).schema.scheme == "bilou"
-    assert [record.right_context for record in read(path)] == [(expected[0],), ()]  # type: ignore[attr-defined]
-    raw = {"raw": TEXT, "sentences": [sentence], "entities": TRIPLES, "cats": []}
-    assert found_entities(whole(tmp_path / "b.json", [{"id": 0, "paragraphs": [raw]}])) == [(TEXT, (ADA, OSLO))]
-    broken = [{"id": 0, "paragraphs": [{"sentences": [sentence, {"tokens": 5}]}]}]
-    with pytest.raises(DataError, match='row 2: a sentence has no list of "tokens"; expected a document of spaCy'):
-        list(read(whole(tmp_path / "c.json", broken)))
-
-
 def task(number: int, text: str, *results: Any, **more: Any) -> dict[str, Any]:
     annotation = {"id": number, "completed_by": 1, "result": list(results), "was_cancelled": False, **more}
     return {"id": number, "data": {"text": text, "source": "mail"}, "annotations": [annotation], "predictions": []}

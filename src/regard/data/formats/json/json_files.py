@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from regard.data.formats.format import FileStart, Format, Sample, infer_by_columns
-from regard.data.formats.json.json_start import has_splits, is_nested, too_many_parts
+from regard.data.formats.json.json_start import is_nested, too_many_parts
 from regard.data.formats.json.json_values import MANY_PARTS, JsonValues
 from regard.data.formats.lines import check_strings, read_lines, strip_line_end
 from regard.data.formats.row_writers import open_json_lines
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema.schema import ReadOptions, Schema
-from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError
 
 ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")
@@ -66,72 +65,26 @@ def _is_annotated_text(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
-def _is_pair(value: Any) -> bool:
-    """Whether this is CLINC's [text, label]."""
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value)
-
-
 def _kind(value: Any) -> str:
     kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null", dict: "an object"}
     return kinds.get(type(value), "a number")
 
 
 def item_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions.
-
-    Of an object with a list for each split, `schema.part` is the split to read.
-    """
+    """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions."""
     number = 0
-    for item in _items(stream, name, on_bad, schema.part):
+    for item in _items(stream, name, on_bad):
         if "paragraphs" not in item.values:
             yield item
             continue
-        spacy = _is_document(item.values["paragraphs"])
-        for values, fault in _sentences(item) if spacy else _questions(item):
+        for values, fault in _questions(item):
             number += 1
             place = item.place._replace(row=number)
             if fault is None:
-                yield Row(place, values, "", str(item.place.row) if spacy else None)
+                yield Row(place, values, "")
             else:
-                expected = "a document of spaCy" if spacy else "an article of SQuAD"
-                on_bad(place.error(fault, expected=expected), json.dumps(values, ensure_ascii=False))
-
-
-def is_spacy(head: bytes) -> bool:
-    """Whether paragraphs are those of spaCy's training data, not of SQuAD."""
-    return b'"qas"' not in head and (b'"sentences"' in head or b'"raw"' in head)
-
-
-def _is_document(paragraphs: Any) -> bool:
-    if not isinstance(paragraphs, list):
-        return False
-    return any(
-        isinstance(one, dict) and "qas" not in one and ("sentences" in one or "raw" in one) for one in paragraphs
-    )
-
-
-def _sentences(document: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
-    """spaCy's JSON of version 2: a text with its entities for each paragraph, else a row for each sentence."""
-    for paragraph in document.values["paragraphs"]:
-        if not isinstance(paragraph, dict):
-            yield {"paragraph": paragraph}, f"a paragraph is {_kind(paragraph)}"
-            continue
-        if isinstance(paragraph.get("raw"), str) and (paragraph.get("entities") or "sentences" not in paragraph):
-            yield {"text": paragraph["raw"], "entities": paragraph.get("entities", [])}, None
-            continue
-        sentences = paragraph.get("sentences")
-        for sentence in sentences if isinstance(sentences, list) else [None]:
-            tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
-            if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
-                yield {"sentence": sentence}, 'a sentence has no list of "tokens"'
-                continue
-            yield {"tokens": [token.get("orth") for token in tokens], "tags": _ner(tokens)}, None
-
-
-def _ner(tokens: list[dict[str, Any]]) -> list[Any] | None:
-    """The tags of the words; None where the sentence has none."""
-    tags = [token.get("ner") for token in tokens]
-    return None if all(tag in (None, "-", "") for tag in tags) else tags
+                error = place.error(fault, expected="an article of SQuAD")
+                on_bad(error, json.dumps(values, ensure_ascii=False))
 
 
 def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
@@ -155,20 +108,9 @@ def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
             yield {**values, "title": title}, None
 
 
-def splits_inside(stream: BinaryIO, name: str) -> tuple[str, ...]:
-    """The splits of an object with a list for each: some of train, valid and test."""
-    items = JsonValues(stream, name)
-    for _ in items:
-        pass
-    return tuple(split for split in SPLITS if split in items.splits)
-
-
-def _items(stream: BinaryIO, name: str, on_bad: OnBadRow, part: str | None) -> Iterator[Row]:
-    items = JsonValues(stream, name, part)
-    for number, (line, value, raw) in enumerate(items, 1):
+def _items(stream: BinaryIO, name: str, on_bad: OnBadRow) -> Iterator[Row]:
+    for number, (line, value, raw) in enumerate(JsonValues(stream, name), 1):
         place = Place(name, line, number)
-        if items.splits and _is_pair(value):
-            value = {"text": value[0], "label": value[1]}
         try:
             row = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
         except DataError as error:
@@ -198,8 +140,6 @@ def _is_json_line(start: FileStart) -> bool:
 def _sniff_json(start: FileStart) -> str | None:
     if start.suffix in JSONL.suffixes:
         return None
-    if has_splits(start.head):
-        return "it is one JSON object with a list for each split"
     if _is_json_line(start):
         return None
     if is_nested(start.head):
@@ -216,11 +156,7 @@ def _sniff_jsonl(start: FileStart) -> str | None:
 
 
 def _infer_json(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
-    head = sample.start.head
-    if has_splits(head):
-        part = sample.split or "train"
-        schema = replace(schema, part=part, reason=f"{schema.reason}; this is {part}")
-    if b'"paragraphs"' in head and not is_spacy(head):
+    if b'"paragraphs"' in sample.start.head:
         return _infer_squad(sample.name, schema, options)
     return infer_by_columns(sample, schema, options)
 

@@ -1,4 +1,4 @@
-"""What the first bytes of a JSON file show: whether its rows are inside one value, and whether it contains splits."""
+"""What the first bytes of a JSON file show: whether its rows are inside one value."""
 
 from __future__ import annotations
 
@@ -6,20 +6,12 @@ import json
 import re
 
 NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{|\[\s*")|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
-SPLIT_LISTS = re.compile(  # the first split of CLINC's data_full.json and similar files
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:oos_)?(?:train|training|valid|validation|val|dev|test)"\s*:\s*\[(?=\s*[\[{])'
-)
 MAX_PARTS = 4_000_000  # lists and objects in one row
 
 
 def is_nested(head: bytes) -> bool:
     """Whether a file begins as one JSON value with its rows inside, such as SQuAD."""
     return NESTED.match(head) is not None
-
-
-def has_splits(head: bytes) -> bool:
-    """Whether a file begins as a JSON object with a list of rows for each split, such as CLINC's."""
-    return SPLIT_LISTS.match(head) is not None
 
 
 def too_many_parts(text: str, start: int = 0) -> bool:
@@ -29,7 +21,7 @@ def too_many_parts(text: str, start: int = 0) -> bool:
 
 def has_first_item(head: bytes) -> bool:
     """Whether the beginning of a nested file contains a whole row, so that its columns are known."""
-    match = SPLIT_LISTS.match(head) or NESTED.match(head)
+    match = NESTED.match(head)
     if match is None or b'"paragraphs"' in head:
         return match is not None
     try:

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 from regard.data.formats.json.json_start import MAX_PARTS, too_many_parts
 from regard.data.formats.lines import BOM
 from regard.data.rows import MAX_LINE_BYTES
-from regard.data.sources.split_names import split_of_key
 from regard.errors import DataError
 
 SPACE = re.compile(r"\s*")
@@ -20,9 +19,8 @@ MANY_PARTS = f"is not JSON that can be read: one row has more than {MAX_PARTS:,}
 class JsonValues:
     """Values of a JSON list one after the other, holding no more of the file than the longest of them."""
 
-    def __init__(self, stream: BinaryIO, name: str, part: str | None = None) -> None:
-        self.stream, self.name, self.part = stream, name, part
-        self.splits: list[str] = []  # seen so far, of an object with a list for each
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.stream, self.name = stream, name
         self.text, self.at, self.line, self.undecoded = "", 0, 1, b""
         self.decoder = json.JSONDecoder()
         self.at_end = False
@@ -34,8 +32,7 @@ class JsonValues:
     def __iter__(self) -> Iterator[tuple[int, Any, str]]:
         self._read_more()
         if self._peek() == "{":
-            yield from self._lists()
-            return
+            self._find_data()
         yield from self._list()
 
     def _list(self) -> Iterator[tuple[int, Any, str]]:
@@ -52,30 +49,21 @@ class JsonValues:
             self._take(",")
         self._take("]")
 
-    def _lists(self) -> Iterator[tuple[int, Any, str]]:
-        """The list under "data", or those of the splits; of a part only its own."""
+    def _find_data(self) -> None:
+        """Skip to the list under "data"."""
         self._take("{")
         while True:
             self._peek()
             key, _ = self._value()
             self._peek()
             self._take(":")
-            split = split_of_key(key)
-            if self._peek() == "[" and key == "data" and not self.splits:
-                yield from self._list()
+            if self._peek() == "[" and key == "data":
                 return
-            if self._peek() == "[" and split is not None:
-                self.splits.append(split)
-                expected_char = self.part in (None, split)
-                yield from (item for item in self._list() if expected_char)
-            else:
-                self._value()
+            self._value()
             if self._peek() != ",":
                 break
             self._take(",")
-        if not self.splits:
-            raise self._error('there is no list under "data"', expected="SQuAD, or a list of objects")
-        self._take("}")
+        raise self._error('there is no list under "data"', expected="SQuAD, or a list of objects")
 
     def _peek(self) -> str:
         """The next character that is no space, not taken."""
