@@ -215,13 +215,6 @@ def test_text_on_the_command_line(capsys: Capture, causal: Path, tmp_path: Path)
         "bits_per_character",
     ]
     assert " windows in " in table
-    assert cli.main([*argv, "--stride", "8"]) == 0
-    captured = capsys.readouterr()
-    assert "--stride 8 is --overlap 0.75 here, with windows of 32 tokens" in captured.err
-    assert captured.out.splitlines()[:5] == table.splitlines()[:5]
-    assert cli.main([*argv, "--stride", "8", "--overlap", "0.5"]) == 2
-    assert cli.main([*argv, "--stride", "33"]) == 2
-    assert "use 1 to 32" in capsys.readouterr().err
 
 
 def test_a_masked_model_from_elsewhere_guesses_hidden_words(masked: Path, trained: Path, tmp_path: Path) -> None:

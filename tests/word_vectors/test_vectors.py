@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
-from regard.word_vectors.vectors import AnalogyScore, Neighbor, WordVectors, smooth_phrases, total_score
+from regard.word_vectors.vectors import AnalogyScore, Neighbor, WordVectors, total_score
 
 WORDS = ("man", "woman", "king", "queen", "boy", "girl", "apple")
 
@@ -90,16 +90,6 @@ def test_invalid_arguments_are_refused(vectors: WordVectors) -> None:
 def test_a_row_of_zeros_is_near_to_nothing() -> None:
     vectors = WordVectors(("a", "b"), np.array([[0, 0], [1, 0]], np.float32))
     assert vectors.nearest("a") == [Neighbor("b", 0.0)]
-
-
-def test_seldom_phrases_lean_on_their_words() -> None:
-    words = ("new", "york", "new_york", "old_york", "_")
-    table = np.array([[3, 0, 0], [0, 5, 0], [0, 0, 2], [1, 1, 1], [1, 2, 3]], np.float32)
-    vectors = smooth_phrases(WordVectors(words, table), np.array([9, 9, 10, 9, 9]), 30)
-    mixed = (10 * np.array([0, 0, 1]) + 30 * np.array([1, 1, 0]) / np.sqrt(2)) / 40
-    np.testing.assert_allclose(vectors["new_york"], 2 * mixed / np.linalg.norm(mixed), rtol=1e-5)
-    others = [0, 1, 3, 4]
-    assert np.array_equal(vectors.table[others], table[others])  # "old" has no vector
 
 
 def test_a_formula_is_an_analogy(vectors: WordVectors) -> None:

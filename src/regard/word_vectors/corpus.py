@@ -1,6 +1,6 @@
-"""A text as an array of word ids: lower case, without rare words, with frequent neighbors joined to phrases.
+"""A text as an array of word ids: lower case, without rare words.
 
-Memory: four bytes per word, twelve while phrases are joined, and about 150 per distinct word. Files are read once.
+Memory: four bytes per word, and about 150 per distinct word. Files are read once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +21,7 @@ from regard.errors import InputError
 from regard.progress import OnProgress, Progress
 from regard.text.text_files import read_chunks
 
-Ints = npt.NDArray[np.integer[Any]]
-
 MARK, LINE = -1, -2  # instead of a word id: punctuation, and the end of a line
-DISCOUNT = 4  # subtracted from the count of a phrase, so that rare pairs are not joined by chance
 
 
 @dataclass(frozen=True)
@@ -44,24 +40,13 @@ def read_words(
     *,
     max_words: int | None = None,
     min_count: int = 5,
-    phrases: Sequence[float] = (),
     encoding: str | None = None,
     progress: OnProgress | None = None,
 ) -> WordCorpus:
-    """The words of text files, or the first `max_words`; a word is a run of letters and digits.
-
-    `phrases` are the thresholds of passes that join neighbors, as word2phrase does: words a and b become a_b where
-    (count of both − discount) × words / (count of a × count of b) is above the threshold (Mikolov et al. 2013). A
-    second pass finds phrases of up to four words. The words of a phrase are kept before it, so that words that occur
-    in phrases only have a vector too.
-    """
+    """The words of text files, or the first `max_words`; a word is a run of letters and digits."""
     if min_count < 1 or (max_words is not None and max_words < 1):
         raise InputError(f"min_count is {min_count} and max_words is {max_words}, expected 1 or more.")
     words, run, words_read = _numbered(files, max_words, progress, encoding)
-    for threshold in phrases:
-        words, run = join_phrases(words, run, threshold, min_count=min_count)
-    if phrases:
-        run = insert_phrase_words(words, run)
     return _frequent_words(words, run, min_count, words_read)
 
 
@@ -116,60 +101,6 @@ def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: s
 
         yield from (piece.lower() for piece in read_chunks([name], encoding=encoding, progress=file_progress))
         yield "\n"
-
-
-def join_phrases(
-    words: list[str], run: npt.NDArray[np.int32], threshold: float, *, min_count: int
-) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """One pass: neighbors with only a blank between them are joined, from the left, if their score is high enough."""
-    if not threshold > 0:
-        raise InputError(f"the threshold of phrases is {threshold}, expected more than 0.")
-    size = len(words)
-    counts = np.bincount(run[run >= 0], minlength=size)
-    often = np.append(counts >= min_count, [False, False])  # MARK and LINE index from the end
-    places = np.flatnonzero(often[run[:-1]] & often[run[1:]])
-    keys = run[places].astype(np.int64) * size + run[places + 1]
-    pairs, which, times = np.unique(keys, return_inverse=True, return_counts=True)
-    left, right = np.divmod(pairs, size)
-    score = (times - DISCOUNT) * float(counts.sum()) / (counts[left] * counts[right].astype(float))
-    taken = (score > threshold) & (times >= min_count)
-    chosen = taken[which]
-    places, number = places[chosen], (np.cumsum(taken) - 1)[which[chosen]]
-    first = _alternate(places)
-    places, number = places[first], number[first]
-    run = run.copy()
-    run[places] = size + number
-    stays = np.ones(len(run), bool)
-    stays[places + 1] = False
-    return words + [f"{words[a]}_{words[b]}" for a, b in zip(left[taken], right[taken], strict=True)], run[stays]
-
-
-def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """The text with the words of every phrase inserted before it."""
-    numbers = {word: number for number, word in enumerate(words)}
-    flat, starts = array("i"), array("q")
-    for number, word in enumerate(words):
-        starts.append(len(flat))
-        if "_" in word.strip("_"):
-            flat.extend([numbers[part] for part in word.split("_")])
-        flat.append(number)
-    starts.extend([len(flat), len(flat) + 1, len(flat) + 2])
-    flat.extend([LINE, MARK])  # indexed from the end
-    begins = np.frombuffer(starts, np.int64)
-    sizes = np.diff(begins)[run]
-    firsts = np.cumsum(sizes) - sizes
-    within = np.arange(int(sizes.sum())) - np.repeat(firsts, sizes)
-    matches: npt.NDArray[np.int32] = np.frombuffer(flat, np.int32)[np.repeat(begins[:-1][run], sizes) + within]
-    return matches
-
-
-def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
-    """Of consecutive positions the first, third, fifth …, as joining from the left chooses them."""
-    index = np.arange(len(places))
-    begins = np.ones(len(places), bool)
-    begins[1:] = np.diff(places) != 1
-    matches: npt.NDArray[np.bool_] = (index - np.maximum.accumulate(np.where(begins, index, 0))) % 2 == 0
-    return matches
 
 
 def _frequent_words(words: list[str], run: npt.NDArray[np.int32], min_count: int, words_read: int) -> WordCorpus:

@@ -17,7 +17,7 @@ from regard.progress import OnProgress
 from regard.word_vectors.corpus import WordCorpus, read_words
 from regard.word_vectors.glove import Glove, GloveSettings, count_cooccurrences
 from regard.word_vectors.negative_sampling import NegativeSampling, NegativeSamplingSettings
-from regard.word_vectors.vectors import WordVectors, smooth_phrases
+from regard.word_vectors.vectors import WordVectors
 
 KINDS = ("skipgram", "cbow", "glove")
 EPOCHS = {"skipgram": 5, "cbow": 10, "glove": 15}
@@ -34,8 +34,6 @@ class VectorSettings:
     min_count: int = 5
     epochs: int | None = None
     max_words: int | None = None  # read only the first words of the text
-    phrases: tuple[float, ...] = ()  # score thresholds, one per pass that joins phrases
-    phrase_smoothing: float = 20.0  # weight of the words of a phrase in its vector; 0 disables it
     negatives: float = 5.0
     subsample: float = 1e-4
     lr: float | None = None
@@ -72,7 +70,6 @@ def train_vectors(
         files,
         max_words=settings.max_words,
         min_count=settings.min_count,
-        phrases=settings.phrases,
         encoding=encoding,
         progress=progress,
     )
@@ -92,11 +89,8 @@ def train_vectors(
             threads=torch.get_num_threads(),
         )
         table = NegativeSampling(text.counts, how).train(text.ids, text.bounds, progress=progress)
-    vectors = WordVectors(text.words, table)
-    if settings.phrases and settings.phrase_smoothing > 0:
-        vectors = smooth_phrases(vectors, text.counts, settings.phrase_smoothing)
     return TrainedVectors(
-        vectors,
+        WordVectors(text.words, table),
         asdict(settings) | {"epochs": epochs, "lr": rate},
         text.words_read,
         len(text.ids),

@@ -179,22 +179,3 @@ def total_score(scores: Mapping[str, AnalogyScore]) -> AnalogyScore:
     """The sum over all sections."""
     every = scores.values()
     return AnalogyScore(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
-
-
-def smooth_phrases(vectors: WordVectors, counts: npt.NDArray[np.int64], strength: float) -> WordVectors:
-    """Smooth the vectors of phrases (a_b) toward the sum of their words.
-
-    The direction is the mean of both, weighted by the count of the phrase and by `strength`; the length is unchanged.
-    Phrases with a word that has no vector are unchanged.
-    """
-    table = vectors.table.copy()
-    for row, word in enumerate(vectors.words):
-        names = word.split("_")
-        parts = [vectors.rows[name] for name in names if name in vectors.rows]
-        if len(parts) == len(names) > 1:
-            made = vectors.unit[parts].sum(0)
-            made /= max(float(np.linalg.norm(made)), 1e-12)
-            mixed = counts[row] * vectors.unit[row] + strength * made
-            length = np.linalg.norm(vectors.table[row]) / max(float(np.linalg.norm(mixed)), 1e-12)
-            table[row] = mixed * length
-    return WordVectors(vectors.words, table)

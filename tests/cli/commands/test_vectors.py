@@ -57,8 +57,6 @@ def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: P
         "3000",
         "--min-count",
         "2",
-        "--phrases",
-        "5",
     )
     status, out, _ = run(capsys, str(samples.path("corpus")), *flags, "--out", binary, "--json")
     content = json.loads(out)

@@ -30,7 +30,6 @@ from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.evaluation.result import Evaluation
-    from regard.predict import Model
 
 HELP = """Evaluate a model on labeled data, with 95 % intervals; a language model on text or minimal pairs.
 
@@ -82,10 +81,6 @@ class EvaluateCommand:
     overlap: Annotated[
         float | None,
         arg(help="Plain text: fraction of a window that the next one repeats; 0.5 if not given.", metavar="X"),
-    ] = None
-    stride: Annotated[
-        int | None,
-        arg(help="Plain text: tokens between the starts of two windows, instead of --overlap.", metavar="TOKENS"),
     ] = None
     slices: Annotated[
         str | None,
@@ -184,7 +179,6 @@ def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> No
     options = {
         "--window": command.window,
         "--overlap": command.overlap,
-        "--stride": command.stride,
         "--confusion": command.confusion,
         "--reliability": command.reliability,
         "--output": command.output,
@@ -216,7 +210,7 @@ def _run_one(command: EvaluateCommand) -> None:
             command.data,
             output=command.output,
             window=command.window,
-            overlap=_overlap(command, model),
+            overlap=command.overlap,
             abstain=command.abstain,
             progress=progress,
             **_options(command),
@@ -289,26 +283,6 @@ def _check_picture(flag: str, path: Path | None) -> None:
     if path is not None:
         plot_format(path)
         check_output_path(path.expanduser(), flag)
-
-
-def _overlap(command: EvaluateCommand, model: Model) -> float | None:
-    """The overlap of windows: as given, or computed from --stride."""
-    if command.stride is None:
-        return command.overlap
-    from regard.evaluation.evaluate import default_window
-
-    if command.overlap is not None:
-        raise UsageError("--stride and --overlap say the same; give one of them.")
-    max_tokens = command.window or default_window(model)
-    if not 1 <= command.stride <= max_tokens:
-        raise UsageError(
-            f"--stride {command.stride} was given; windows have {max_tokens} tokens, so use 1 to {max_tokens}."
-        )
-    print_status(
-        f"--stride {command.stride} is --overlap {1 - command.stride / max_tokens:g} here, "
-        f"with windows of {max_tokens} tokens."
-    )
-    return 1 - command.stride / max_tokens
 
 
 COMMAND = Command(name="evaluate", arguments=EvaluateCommand, help=HELP, run=run)

@@ -22,7 +22,7 @@ HELP = """Train word vectors on text files; find nearest words and solve analogi
 
 Examples:
   regard vectors corpus.txt --out vectors.bin
-  regard vectors corpus.txt.xz --max-words 17000000 --phrases 20 20 --epochs 3 --out vectors.bin --json
+  regard vectors corpus.txt.xz --max-words 17000000 --epochs 3 --out vectors.bin --json
   regard vectors --load vectors.bin --nearest king --analogy "king - man + woman"
   regard vectors --load vectors.bin --score questions-words.txt"""
 
@@ -54,16 +54,6 @@ class VectorsCommand:
     min_count: Annotated[int, arg(help="Minimum number of occurrences of a word.")] = 5
     epochs: Annotated[int | None, arg(help="Passes over the text; the default depends on --kind.")] = None
     max_words: Annotated[int | None, arg(help="Read only the first N words of the text.")] = None
-    phrases: Annotated[
-        tuple[float, ...], arg(help="Join phrases such as new_york: one score threshold per pass over the text.")
-    ] = ()
-    phrase_smoothing: Annotated[
-        float,
-        arg(
-            help="Weight of the words of a phrase: its vector is averaged with the sum of their vectors, weighted by "
-            "its occurrences and by this number. 0 disables it."
-        ),
-    ] = 20.0
     negatives: Annotated[float, arg(help="Negative samples per pair of words.")] = 5.0
     subsample: Annotated[float, arg(help="Frequency above which words are randomly skipped (subsampling).")] = 1e-4
     lr: Annotated[float | None, arg(help="Learning rate; the default depends on --kind.")] = None
