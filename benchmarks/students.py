@@ -40,8 +40,7 @@ import regard
 from regard.comparison.trainings.compared_data import ComparedData
 from regard.compression.candidates import CandidateSpec, Workshop, max_vocabulary
 from regard.compression.measure import Measured, measure
-from regard.compression.more_rows import variants, with_more_rows, words_of
-from regard.compression.neighbors import word_neighbors
+from regard.compression.more_rows import variants, with_more_rows
 from regard.compression.result import CandidateResult
 from regard.compression.state import WorkFolder
 from regard.compression.students.shapes import Shape
@@ -218,8 +217,7 @@ def _unlabeled(job: Job, teacher: Teacher) -> Iterator[Record]:
     """Variants of the training rows, and texts of another set of the same kind: reviews, news."""
     task, small = job.rows.labeled.task, job.options.rows
     train = job.rows.labeled.train
-    neighbors = word_neighbors(teacher.model, (word.lower() for word in words_of(train)))
-    yield from variants(train, count=min(small or VARIANTS[task], 2 * len(train)), neighbors=neighbors)
+    yield from variants(train, count=min(small or VARIANTS[task], 2 * len(train)))
     yield from islice(_other_texts(job), small or OTHERS[task])
 
 

@@ -12,7 +12,6 @@ from tests.predict.models import random_checkpoint
 
 from regard.checkpoint.families import preset
 from regard.checkpoint.network_tensors import build_on_meta
-from regard.compression import candidates
 from regard.compression.candidates import (
     METHODS,
     SMALL,
@@ -39,35 +38,26 @@ from regard.training.load_data import LabeledData
 def test_cheap_candidates_come_first(teacher: Teacher) -> None:
     names = [candidate.name for candidate in plan_candidates(teacher.model, "classify", methods=METHODS)]
     assert names[0] == "int8"
-    assert names.index("bf16") < names.index("layers 1") < names.index("layers 1 int8") < names.index("small")
+    assert names.index("layers 1") < names.index("layers 1 int8") < names.index("small")
     assert names[-2:] == ["static", "ngram"]
 
 
 def test_candidates_fit_the_network_and_the_task() -> None:
     decoder = Model(random_checkpoint("tiny-gpt2"))
-    assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8", "fp16", "bf16"]
+    assert [one.name for one in plan_candidates(decoder, "causal", methods=METHODS)] == ["int8"]
     recurrent = Model(random_checkpoint("tiny-gru"))
     assert plan_candidates(recurrent, "translate", methods=METHODS) == []
     note = "no candidate can be made of this model for causal with layers and static"
-    assert unused_notes(decoder, "causal", ["half", "layers", "static"]) == [note]
-    assert unused_notes(decoder, "causal", ["half"]) == unused_notes(decoder, "causal", METHODS) == []
+    assert unused_notes(decoder, "causal", ["int8", "layers", "static"]) == [note]
+    assert unused_notes(decoder, "causal", ["int8"]) == unused_notes(decoder, "causal", METHODS) == []
     with pytest.raises(InputError, match='the method "int4" is not known; expected some of: int8'):
         check_methods(["int4"])
     with pytest.raises(InputError, match=r"no candidate can be made of this model for translate .* ngram\. Try other"):
         check_candidates([], "translate", ["ngram"])
 
 
-def test_encoders_that_run_in_onnx_runtime_anyway_are_not_exported(
-    teacher: Teacher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(candidates, "has_onnx", lambda: True)
-    for fits, expected in ((True, ["int8"]), (False, ["int8", "onnx int8"])):
-        monkeypatch.setattr(candidates, "can_run_int8_encoder", lambda _, fits=fits: fits)
-        assert [one.name for one in plan_candidates(teacher.model, "classify", methods=["int8"])] == expected
-
-
 def test_layers_in_fp32_are_part_of_the_name() -> None:
-    one = without_layers(CandidateSpec("int8", "int8 products", "engine", engine="int8"), ["a", "b"])
+    one = without_layers(CandidateSpec("int8", "int8 products", "int8"), ["a", "b"])
     assert (one.name, one.slug, one.exclude) == ("int8 but 2 layers", "int8-but-2-layers", ("a", "b"))
 
 
@@ -79,19 +69,10 @@ def test_an_engine_is_recorded_in_the_folder(
     teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path
 ) -> None:
     shop = workshop(teacher, labeled)
-    shop.make(
-        CandidateSpec("int8", "", "engine", engine="int8", exclude=("x",)), tmp_path / "int8", teacher_folder, None
-    )
+    shop.make(CandidateSpec("int8", "", "int8", exclude=("x",)), tmp_path / "int8", teacher_folder, None)
     assert json.loads((tmp_path / "int8" / "run.json").read_text())["engine"] == {"name": "int8", "exclude": ["x"]}
     assert model_info(tmp_path / "int8").engine == "int8"
     assert model_info(teacher_folder).engine is None
-    shop.make(CandidateSpec("bf16", "", "dtype", dtype="bf16"), tmp_path / "bf16", teacher_folder, None)
-    assert load(tmp_path / "bf16", device="cpu").info().bytes < load(teacher_folder, device="cpu").info().bytes
-    shop.make(CandidateSpec("vocabulary", "", "vocabulary"), tmp_path / "fewer", teacher_folder, None)
-    texts = ["great soup", "dull room"]
-    fewer, all_tokens = (load(folder, device="cpu") for folder in (tmp_path / "fewer", teacher_folder))
-    assert fewer.config.vocabulary <= all_tokens.config.vocabulary
-    assert [answer.json() for answer in fewer.predict(texts)] == [answer.json() for answer in all_tokens.predict(texts)]
     record_engine(tmp_path, {"name": "onnx"})
     assert json.loads((tmp_path / "run.json").read_text()) == {"engine": {"name": "onnx"}}
 
@@ -119,7 +100,7 @@ def test_the_teacher_answers_before_the_first_training(
     teacher = replace(teacher, cache=tmp_path / "cache")
     shop = workshop(teacher, labeled)
     spec = CandidateSpec("small", "", "student", shape=Shape(1, 16, 64))
-    shop.prepare(CandidateSpec("int8", "", "engine", engine="int8"))
+    shop.prepare(CandidateSpec("int8", "", "int8"))
     assert not teacher.cache.exists()
     shop.prepare(spec)
     assert len(list(teacher.cache.iterdir())) == 1
@@ -129,17 +110,6 @@ def test_the_teacher_answers_before_the_first_training(
 
     monkeypatch.setattr(Teacher, "_positions", fail)
     shop.make(spec, tmp_path / "student" / "model", teacher_folder, None)
-
-
-def test_a_recurrent_student(teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path) -> None:
-    (spec,) = plan_candidates(teacher.model, "classify", methods=["recurrent"])
-    assert spec.name == "bilstm"
-    assert plan_candidates(teacher.model, "answer", methods=["recurrent"]) == []
-    shop = Workshop(teacher, labeled, {"steps": 30, "device": "cpu"})
-    folder = tmp_path / "bilstm" / "model"
-    shop.make(spec, folder, teacher_folder, None)
-    answers = load(folder, device="cpu").predict(["great soup", "dull soup"])
-    assert [answer.json()["label"] for answer in answers] == ["good", "bad"]
 
 
 def test_ngrams_learn_from_the_teacher(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import signal
 import weakref
 from dataclasses import replace
@@ -62,13 +61,13 @@ def test_the_fastest_model_that_keeps_the_score(
         test=test_file,
         out=out,
         floor=0.9,
-        methods=["int8", "half", "ngram"],
+        methods=["int8", "ngram"],
         device="cpu",
         progress=lambda progress: seen.append(progress.values.get("name", progress.stage)),
     )
     assert seen[0] == "teacher"
-    assert result.chosen in ("int8", "fp16", "bf16", "ngram")
-    assert {one.name for one in result.candidates} == {"int8", "fp16", "bf16", "ngram"}
+    assert result.chosen in ("int8", "ngram")
+    assert {one.name for one in result.candidates} == {"int8", "ngram"}
     chosen = result.chosen_candidate
     assert chosen is not None
     assert chosen.holds
@@ -85,42 +84,38 @@ def test_the_fastest_model_that_keeps_the_score(
     score = regard.evaluate(regard.load(out, device="cpu"), test_file).scores[result.metric].value
     assert score == pytest.approx(chosen.scores[result.metric].value)
     with pytest.raises(InputError, match="exists and is not empty"):
-        compress(teacher_folder, rows_file, test=test_file, out=out, methods=["half"])
+        compress(teacher_folder, rows_file, test=test_file, out=out, methods=["int8"])
 
 
-def test_a_floor_that_nothing_holds(
-    teacher_folder: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_candidates(monkeypatch, "bf16")
+def test_a_floor_that_nothing_holds(teacher_folder: Path, rows_file: Path, tmp_path: Path) -> None:
     hard = write_rows(tmp_path / "hard.csv", 60, seed=5)
     real = measure_module.measure
 
     def worse(model: Model, *arguments: Any, **options: Any) -> Measured:
         measured = real(model, *arguments, **options)
-        if model.engine == "int8" or "bf16" in str(model.folder):
+        if "ngram" in str(model.folder):
             for table in (measured.dev, measured.test):
                 table.features[::3, table.score("accuracy").columns[0]] = 0
         return measured
 
-    options: dict[str, Any] = {"test": hard, "floor": 0.99, "methods": ["half"], "device": "cpu"}
+    options: dict[str, Any] = {"test": hard, "floor": 0.99, "methods": ["ngram"], "device": "cpu"}
     with mock.patch.object(search_module, "measure", worse):
         with pytest.raises(BelowFloor, match=r"no candidate keeps 99\.0%.*nothing was written") as caught:
             compress(teacher_folder, rows_file, out=tmp_path / "small", **options)
         assert not (tmp_path / "small").exists()
-        assert "bf16: accuracy" in str(caught.value)
+        assert "ngram: accuracy" in str(caught.value)
         assert "--allow-below-floor" in caught.value.with_flags
         assert caught.value.compression.chosen is None
         result = compress(teacher_folder, rows_file, out=tmp_path / "small", allow_below_floor=True, **options)
-    assert result.chosen == "bf16"
-    assert result.notes[-1] == "no candidate holds the floor of 0.99; bf16 comes nearest"
+    assert result.chosen == "ngram"
+    assert result.notes[-1] == "no candidate holds the floor of 0.99; ngram comes nearest"
 
 
 def test_a_killed_search_goes_on(
     teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only_candidates(monkeypatch, "bf16", "ngram")
     options: dict[str, Any] = {"test": test_file, "floor": 0.8, "device": "cpu", "keep_all": True, "steps": 2}
-    methods = ["half", "ngram"]
+    methods = ["int8", "ngram"]
     real = Workshop.make
 
     def killed(self: Workshop, candidate: Any, *arguments: Any) -> None:
@@ -141,8 +136,8 @@ def test_a_killed_search_goes_on(
     with mock.patch.object(Workshop, "make", counted), mock.patch.object(search_module, "measure", measured):
         result = compress(teacher_folder, rows_file, out=out, methods=methods, **options)
     assert made == ["ngram"]
-    assert measured.call_count == 1  # neither the teacher nor bf16 again
-    assert [one.name for one in result.candidates] == ["bf16", "ngram"]
+    assert measured.call_count == 1  # neither the teacher nor int8 again
+    assert [one.name for one in result.candidates] == ["int8", "ngram"]
     with pytest.raises(FolderError, match="differs in: floor"):
         compress(teacher_folder, rows_file, out=out, methods=methods, **{**options, "floor": 0.7})
 
@@ -156,8 +151,8 @@ def test_killed_twice_the_table_is_the_same(
     teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "keep_all": True, "steps": 4}
-    options["methods"] = ["half", "layers"]
-    only_candidates(monkeypatch, "bf16", "layers 1", "layers 1 int8")
+    options["methods"] = ["int8", "layers"]
+    only_candidates(monkeypatch, "int8", "layers 1", "layers 1 int8")
     whole = compress(teacher_folder, rows_file, out=tmp_path / "whole", **options)
     answered: list[int] = []
     positions = Teacher._positions
@@ -179,30 +174,19 @@ def test_killed_twice_the_table_is_the_same(
     assert not any(one.error for one in result.candidates)
 
 
-def test_a_full_disk_loses_nothing(
-    teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_candidates(monkeypatch, "bf16", "ngram")
-    options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "methods": ["half", "ngram"]}
-    out, real = tmp_path / "small", shutil.copy2
-
-    def full(source: Any, target: Any) -> Any:
-        if "candidates" in str(target):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(source, target)
-
-    message = r"No space left on device.*The candidates before bf16 are kept: free some space"
-    with mock.patch.object(shutil, "copy2", full), pytest.raises(FolderError, match=message):
-        compress(teacher_folder, rows_file, out=out, **options)
-    assert not out.exists()
+def test_a_full_disk_loses_nothing(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "methods": ["int8", "ngram"]}
+    out = tmp_path / "small"
     no_space = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     weights = mock.patch.object(write_folder_module, "write_weights", side_effect=no_space)
+    message = r"No space left on device.*The candidates before ngram are kept: free some space"
     with weights, pytest.raises(FolderError, match=message):
         compress(teacher_folder, rows_file, out=out, **options)
+    assert not out.exists()
     measured = mock.Mock(wraps=measure_module.measure)
     with mock.patch.object(search_module, "measure", measured):
         result = compress(teacher_folder, rows_file, out=out, **options)
-    assert measured.call_count == 2  # not the teacher again
+    assert measured.call_count == 1  # neither the teacher nor int8 again
     assert [one.error for one in result.candidates] == [None, None]
 
 
@@ -219,7 +203,7 @@ def test_models_are_not_kept_in_memory(
         return model
 
     monkeypatch.setattr(search_module, "load", counted)
-    only_candidates(monkeypatch, "bf16", "int8", "vocabulary", "layers 1", "layers 1 int8")
+    only_candidates(monkeypatch, "int8", "layers 1", "layers 1 int8")
     options: dict[str, Any] = {"test": test_file, "floor": 0.5, "device": "cpu", "steps": 2}
     result = compress(teacher_folder, rows_file, out=tmp_path / "small", **options)
     assert len(alive) == len(result.candidates) + 1
@@ -245,8 +229,8 @@ def test_what_is_refused(teacher_folder: Path, rows_file: Path, tmp_path: Path) 
 
 def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: Path, tmp_path: Path) -> None:
     with pytest.raises(BelowFloor) as error:
-        compress(teacher_folder, rows_file, test=test_file, out=tmp_path / "a", time=0.001, methods=["half"])
-    assert error.value.compression.notes[-1] == "the time was up before these candidates: fp16, bf16"
+        compress(teacher_folder, rows_file, test=test_file, out=tmp_path / "a", time=0.001, methods=["int8"])
+    assert error.value.compression.notes[-1] == "the time was up before these candidates: int8"
     result = compress(
         teacher_folder,
         rows_file,
@@ -254,9 +238,9 @@ def test_the_time_is_a_limit(teacher_folder: Path, rows_file: Path, test_file: P
         out=tmp_path / "b",
         target_ms=1e6,
         floor=0.8,
-        methods=["half", "ngram"],
+        methods=["int8", "ngram"],
     )
-    assert [one.name for one in result.candidates] == ["fp16"]
+    assert [one.name for one in result.candidates] == ["int8"]
 
 
 def test_notes_say_what_the_target_has_changed() -> None:

@@ -38,13 +38,6 @@ def test_variants_are_parts_with_other_words() -> None:
     assert variants([], count=0) == []
 
 
-def test_words_are_replaced_by_near_ones() -> None:
-    rows = [ClassifyRecord("Film film film film film film film film", "a")]
-    made = variants(rows, count=20, seed=0, neighbors={"film": ("movie", "picture")})
-    words = {word for record in made for _, text in record.texts for word in text.split()}
-    assert {"movie", "picture"} <= words <= {"film", "Film", "movie", "picture", "Movie", "Picture"}
-
-
 def test_unlabeled_texts_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "texts.txt"
     file.write_text("a text\n\nanother one\n")

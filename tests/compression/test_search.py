@@ -28,7 +28,7 @@ def entry(name: str, wrong: int, ms: float, *, margin: float = 0.01, low: float 
     scores = {"accuracy": Score(accuracy, accuracy, accuracy)}
     margins = Score(margin, margin / 2 if low is None else low, margin)
     result = CandidateResult(name, name, scores, dev_margin=margins, latency_ms={"24": ms}, bytes=size)
-    return Entry(CandidateSpec(name, name, "engine"), result, rows, rows)
+    return Entry(CandidateSpec(name, name, "int8"), result, rows, rows)
 
 
 def search(*entries: Entry) -> Search:

@@ -40,6 +40,6 @@ def test_compress_warns_at_the_start_and_in_its_notes(tmp_path: Path) -> None:
     regard.train(data, preset="tiny-bert", out=tmp_path / "teacher", steps=2, lr=1e-5, device="cpu")
     with pytest.warns(UserWarning, match="most frequent label"):
         result = regard.compress(
-            tmp_path / "teacher", data, out=tmp_path / "small", floor=0.5, methods=["half"], device="cpu"
+            tmp_path / "teacher", data, out=tmp_path / "small", floor=0.5, methods=["int8"], device="cpu"
         )
     assert any("most frequent label" in note for note in result.notes)

@@ -16,22 +16,16 @@ from regard.checkpoint.write_folder import write_folder
 from regard.comparison.trainings.time_budget import train_within
 from regard.compression.students.importance import ROWS, Importance, measure_importance
 from regard.compression.students.least_squares import can_fit, evenly_spaced, fit_student, fitting_batch
-from regard.compression.students.recurrent import TASKS as RECURRENT_TASKS
-from regard.compression.students.recurrent import recurrent_student
 from regard.compression.students.shapes import Shape, can_shrink, kept_layers, shrink
 from regard.compression.students.vocabulary import can_trim, teacher_ids, trim_vocabulary
 from regard.compression.teacher import Teacher
 from regard.config import ModelConfig
 from regard.errors import InputError, setting
 from regard.export.engines import RECORD
-from regard.export.int8_encoder import can_run_int8_encoder
 from regard.export.int8_linear import int8_layers
-from regard.export.onnx_files import has_onnx, write_onnx_files
 from regard.model.transformer import Transformer
-from regard.predict.load import load
 from regard.predict.model import Model
 from regard.predict.model_task import RUN
-from regard.tasks.classify import Classify
 from regard.text.tokenizer import Tokenizer
 from regard.training.engine.distillation import Distillation
 from regard.training.load_data import LabeledData, texts_of
@@ -47,16 +41,13 @@ class CandidateSpec:
 
     name: str
     method: str
-    kind: str  # "engine", "dtype", "vocabulary", "student" or "baseline"
+    kind: str  # "teacher", "int8", "student" or "baseline"
     base: str | None = None
-    engine: str | None = None
-    dtype: str = "fp32"
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()  # layers that stay in fp32
     shape: Shape | None = None
     trim: bool = False
     max_tokens: int | None = None  # of a trimmed vocabulary
     preset: str | None = None
-    cell: str | None = None  # of a recurrent student
 
     @property
     def slug(self) -> str:
@@ -92,9 +83,7 @@ class Workshop:
     def make(self, candidate: CandidateSpec, folder: Path, base: Path, budget: float | None) -> None:
         """Write the model folder of a candidate; a training that was interrupted there goes on."""
         makers: dict[str, Callable[[], None]] = {
-            "engine": lambda: self._with_engine(candidate, folder, base),
-            "dtype": lambda: self._with_dtype(candidate, folder, base),
-            "vocabulary": lambda: self._with_vocabulary(folder, base),
+            "int8": lambda: self._with_int8(candidate, folder, base),
             "student": lambda: self._train_student(candidate, folder, budget),
             "baseline": lambda: self._train_baseline(candidate, folder, budget),
         }
@@ -111,63 +100,29 @@ class Workshop:
         if self.more_rows is not None:
             self.more_rows()
             self.more_rows = None
-        learns_answers = candidate.kind == "student" or isinstance(self.teacher.task, Classify)
-        if learns_answers and not self.answered:
+        if not self.answered:
             self.teacher.answer(self.data.train)
             self.answered = True
 
-    def _with_engine(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
+    def _with_int8(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
         """A copy of a model that runs in int8."""
         shutil.copytree(base, folder, dirs_exist_ok=True)
-        if candidate.engine == "onnx int8":
-            network = load(base, device="cpu", engine="torch").network
-            files = write_onnx_files(network, folder, int8=True, exclude=candidate.exclude)
-            for file in files:
-                if not file.int8:
-                    (folder / file.name).unlink()
         record_engine(folder, {"name": "int8", "exclude": list(candidate.exclude)})
-
-    def _with_dtype(self, candidate: CandidateSpec, folder: Path, base: Path) -> None:
-        """A copy with weights in half precision."""
-        model = load(base, device="cpu", dtype=candidate.dtype, engine="torch")
-        model.save(folder, overwrite=True)
-        _copy_card(base, folder)
-
-    def _with_vocabulary(self, folder: Path, base: Path) -> None:
-        """A copy with the tokens that the training texts use, and single characters for other words."""
-        model = load(base, device="cpu", engine="torch")
-        texts = texts_of(self.data.train)
-        checkpoint, tokenizer = trim_vocabulary(model.checkpoint, model.require_tokenizer(), texts)
-
-        def write_others(temporary: Path) -> None:
-            tokenizer.save(temporary)
-            if (base / RUN).is_file():
-                shutil.copy2(base / RUN, temporary / RUN)
-
-        write_folder(folder, checkpoint, overwrite=True, write_extra_files=write_others)
-        _copy_card(base, folder)
 
     def _train_student(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
         start = folder.with_name("start")
-        layers: dict[int, int] = {}
-        if candidate.cell is not None:
-            self._write_recurrent_start(candidate, candidate.cell, start)
-        elif candidate.shape is not None:
-            layers = self._write_start(candidate, candidate.shape, start)
-        same_width = candidate.shape is not None and candidate.shape.width == self._config.width
+        assert candidate.shape is not None
+        layers = self._write_start(candidate, candidate.shape, start)
+        same_width = candidate.shape.width == self._config.width
         distillation = self._distillation(layers, same_width=same_width)
         if candidate.trim:
             ids = teacher_ids(self.teacher.model.require_tokenizer(), Tokenizer.load(start))
             distillation = replace(distillation, token_ids=ids)
-        options = {**self._defaults(candidate), **self.settings, "distillation": distillation}
+        length = {} if "steps" in self.settings else {"epochs": EPOCHS}
+        options = {**length, **self.settings, "distillation": distillation}
         self.seconds[candidate.name] = train_within(
             budget, folder, self.data, preset=None, start=str(start), settings=options, training=self.training
         )
-
-    def _defaults(self, candidate: CandidateSpec) -> dict[str, Any]:
-        """Settings of the training of a student that the user did not give."""
-        length = {} if "steps" in self.settings else {"epochs": EPOCHS}
-        return length if candidate.cell is None else {"lr": RECURRENT_LR, **length}
 
     @property
     def _config(self) -> ModelConfig:
@@ -193,21 +148,6 @@ class Workshop:
         write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
         return layers
 
-    def _write_recurrent_start(self, candidate: CandidateSpec, cell: str, start: Path) -> None:
-        """A recurrent student before its training."""
-        if (start / "config.json").is_file():
-            return
-        model = self.teacher.model
-        checkpoint, tokenizer = recurrent_student(
-            model.checkpoint,
-            model.require_tokenizer(),
-            texts_of(self.data.train),
-            cell=cell,
-            width=RECURRENT_WIDTH,
-            max_tokens=candidate.max_tokens,
-        )
-        write_folder(start, checkpoint, overwrite=True, write_extra_files=tokenizer.save)
-
     def _smaller(self, shape: Shape, importance: Importance) -> Checkpoint:
         """A network of this shape, fitted to the teacher by least squares, or cut out where that is not possible."""
         model = self.teacher.model
@@ -232,12 +172,8 @@ class Workshop:
     def _train_baseline(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:
         distillation = Distillation(self.teacher.soft_targets, identity=self.teacher.identity)
         settings = {name: value for name, value in self.settings.items() if name in ("seed", "device")}
-        options: dict[str, Any] = dict(settings)
-        if isinstance(self.teacher.task, Classify):
-            options["distillation"] = distillation  # others would need the teacher's tokenizer; they learn the labels
-        start = None
-        if candidate.preset == "static":
-            start = str(self.teacher_folder)
+        options: dict[str, Any] = {**settings, "distillation": distillation}
+        start = str(self.teacher_folder) if candidate.preset == "static" else None
         self.seconds[candidate.name] = train_within(
             budget, folder, self.data, preset=candidate.preset, start=start, settings=options, training=self.training
         )
@@ -249,31 +185,16 @@ def record_engine(folder: Path, record: Mapping[str, Any]) -> None:
     write_json(folder / RUN, {**run, RECORD: dict(record)})
 
 
-def _copy_card(base: Path, folder: Path) -> None:
-    if (base / "README.md").is_file():
-        shutil.copy2(base / "README.md", folder / "README.md")
-
-
 def plan_candidates(model: Model, task: str, *, methods: Sequence[str]) -> list[CandidateSpec]:
     """All candidates for a teacher, those that cost least to make first."""
     candidates: list[CandidateSpec] = []
-    network = model.network
-    has_blocks = bool(int8_layers(network))
-    is_encoder = isinstance(network, Transformer) and network.decoder is None
+    has_blocks = bool(int8_layers(model.network))
     if "int8" in methods and has_blocks:
-        candidates.append(CandidateSpec("int8", INT8_METHOD, "engine", engine="int8"))
-        if is_encoder and not can_run_int8_encoder(network) and has_onnx():  # else int8 runs there already
-            candidates.append(CandidateSpec("onnx int8", "int8 in ONNX Runtime", "engine", engine="onnx int8"))
-    if "half" in methods and isinstance(network, Transformer):
-        candidates += [CandidateSpec(name, f"weights in {name}", "dtype", dtype=name) for name in ("fp16", "bf16")]
-    if "vocabulary" in methods and has_blocks and is_encoder and can_trim(model.require_tokenizer(), model.checkpoint):
-        candidates += _with_int8(CandidateSpec("vocabulary", "only tokens that the data uses", "vocabulary"))
+        candidates.append(CandidateSpec("int8", INT8_METHOD, "int8"))
     if "layers" in methods and can_shrink(model.checkpoint):
         candidates += _students(model, task)
-    if "recurrent" in methods and task in RECURRENT_TASKS and isinstance(network, Transformer) and is_encoder:
-        candidates.append(_recurrent(model))
     for name in ("static", "ngram"):
-        if name in methods and task in BASELINES[name].tasks and not (name == "static" and not has_blocks):
+        if name in methods and task in BASELINE_TASKS and not (name == "static" and not has_blocks):
             about = BASELINES[name].from_model("the teacher") if name == "static" else name
             candidates.append(CandidateSpec(name, f"{about}, on the teacher's probabilities", "baseline", preset=name))
     return candidates
@@ -304,13 +225,6 @@ def _students(model: Model, task: str) -> list[CandidateSpec]:
     )
 
 
-def _recurrent(model: Model) -> CandidateSpec:
-    trims = can_trim(model.require_tokenizer(), model.checkpoint)
-    about = f"an LSTM of width {RECURRENT_WIDTH} in each direction, on the teacher's probabilities"
-    limit = SMALL // RECURRENT_WIDTH - 16 * RECURRENT_WIDTH
-    return CandidateSpec("bilstm", about, "student", cell="lstm", trim=trims, max_tokens=limit if trims else None)
-
-
 def max_vocabulary(shape: Shape, config: ModelConfig) -> int:
     """The size of a vocabulary with which a small student has at most `SMALL` parameters."""
     blocks = shape.layers * shape.width * (4 * shape.width + 2 * shape.ffn_width + 13)
@@ -320,7 +234,7 @@ def max_vocabulary(shape: Shape, config: ModelConfig) -> int:
 
 def _with_int8(candidate: CandidateSpec) -> list[CandidateSpec]:
     name = f"{candidate.name} int8"
-    return [candidate, CandidateSpec(name, f"{candidate.method}, int8", "engine", base=candidate.name, engine="int8")]
+    return [candidate, CandidateSpec(name, f"{candidate.method}, int8", "int8", base=candidate.name)]
 
 
 def without_layers(candidate: CandidateSpec, layers: Sequence[str]) -> CandidateSpec:
@@ -342,7 +256,7 @@ def check_candidates(candidates: Sequence[CandidateSpec], task: str, methods: Se
     if not candidates:
         raise InputError(
             f"no candidate can be made of this model for {task} with {setting('methods')} {' '.join(methods)}. Try "
-            "other methods: int8 and half are for every Transformer; docs/compress.md says what the others are for."
+            "other methods: int8 is for every Transformer; docs/compress.md says what the others are for."
         )
 
 
@@ -359,7 +273,6 @@ SMALL = 5_000_000  # parameters of a small student
 FEWEST_TOKENS = 4_000
 OTHER_ROWS = 16  # as wide as the network: norms, segments and the output layer
 ANY_TOKENIZER = ("classify", "pair", "tag")  # tasks whose students may cut words in other places than the teacher
-RECURRENT_WIDTH = 192  # of each direction
-RECURRENT_LR = 2e-3
+BASELINE_TASKS = ("classify", "pair")  # whose probabilities a baseline can learn
 EPOCHS = 10.0  # of students; fewer if the time is not enough
-METHODS = ("int8", "half", "vocabulary", "layers", "recurrent", "static", "ngram")
+METHODS = ("int8", "layers", "static", "ngram")

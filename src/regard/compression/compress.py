@@ -22,8 +22,7 @@ from regard.compression.candidates import (
     unused_notes,
 )
 from regard.compression.guarantee import check_floor, check_rows
-from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows, words_of
-from regard.compression.neighbors import word_neighbors
+from regard.compression.more_rows import can_use, read_unlabeled, variant_count, variants, with_more_rows
 from regard.compression.output import write_chosen
 from regard.compression.result import CandidateResult, Compression
 from regard.compression.search import Entry, Search
@@ -91,8 +90,7 @@ def compress(
     unlabeled: texts that the teacher labels for the students; variants of the training texts if not given.
     time: budget for all candidates, such as "60m"; None for no limit.
     target_ms: stop as soon as a candidate takes at most so long for a text of 24 words.
-    methods: which candidates are tried: int8, half (fp16 and bf16), vocabulary, layers (students of the teacher),
-        recurrent (an LSTM), static, ngram.
+    methods: which candidates are tried: int8, layers (students of the teacher), static, ngram.
     allow_below_floor: write the candidate that comes nearest if none holds the floor.
     keep_all: keep the work folder (`out` with `.compress` added) with all candidates. It is also where a compression
         that was killed goes on.
@@ -207,9 +205,7 @@ def _more_rows(workshop: Workshop, texts: Sequence[Any] | None, seed: int) -> No
     if texts is None:
         if not can_use(data.task):
             return
-        words = (word.lower() for word in words_of(data.train))
-        neighbors = word_neighbors(workshop.teacher.model, words)
-        texts = variants(data.train, count=variant_count(data.train), seed=seed, neighbors=neighbors)
+        texts = variants(data.train, count=variant_count(data.train), seed=seed)
     workshop.data = with_more_rows(data, workshop.teacher, texts)
 
 

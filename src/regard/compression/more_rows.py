@@ -1,14 +1,13 @@
 """More rows for students: unlabeled texts, or variants of the training texts. The teacher labels them.
 
-Variants (Tang et al. 2019, https://arxiv.org/abs/1903.12136): a part of the words, with some of them replaced by near
-words in the teacher's embedding table, or by words of other training texts. Their labels may differ from those of the
-original; the teacher says what they are.
+Variants (Tang et al. 2019, https://arxiv.org/abs/1903.12136): a part of the words, with some of them replaced by words
+of other training texts. Their labels may differ from those of the original; the teacher says what they are.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from regard.compression.teacher import Teacher
@@ -26,10 +25,8 @@ TASKS = {
 MAX_VARIANTS = 20_000
 MAX_WORDS = 1_000_000  # in all variants together
 REPLACED = 0.2  # fraction of the words
-NEAR = 0.75  # fraction of the replacements that are near words, where a word has some
 SHORTEST = 0.5  # part of the words that a variant has at least
 BATCH = 512
-Neighbors = Mapping[str, Sequence[str]]
 
 
 def can_use(task: str) -> bool:
@@ -68,15 +65,13 @@ def variant_count(records: Sequence[Record]) -> int:
     return min(len(records), MAX_VARIANTS, int(MAX_WORDS / max(words, 1.0)))
 
 
-def variants(
-    records: Sequence[Record], *, count: int, seed: int = 0, neighbors: Neighbors | None = None
-) -> list[Record]:
-    """Changed copies of records, without their labels. neighbors: near words of words, see `word_neighbors`."""
-    words = words_of(records)
+def variants(records: Sequence[Record], *, count: int, seed: int = 0) -> list[Record]:
+    """Changed copies of records, without their labels."""
+    words = [word for record in records for _, text in record.texts for word in text.split()]
     results: list[Record] = []
     if not words:
         return results
-    change = _Changes(words, neighbors or {}, random.Random(seed))
+    change = _Changes(words, random.Random(seed))
     for _ in range(count):
         record = change.chooser.choice(records)
         if isinstance(record, ClassifyRecord):
@@ -90,17 +85,11 @@ def variants(
     return results
 
 
-def words_of(records: Sequence[Record]) -> list[str]:
-    """All words of all texts."""
-    return [word for record in records for _, text in record.texts for word in text.split()]
-
-
 @dataclass(frozen=True)
 class _Changes:
     """Cuts texts and replaces words."""
 
     all_words: Sequence[str]
-    neighbors: Neighbors
     chooser: random.Random
 
     def text(self, text: str) -> str:
@@ -111,14 +100,7 @@ class _Changes:
         size = max(1, round(len(own) * self.chooser.uniform(SHORTEST, 1)))
         start = self.chooser.randrange(len(own) - size + 1)
         part = own[start : start + size]
-        return [self._other(word) if self.chooser.random() < REPLACED else word for word in part]
-
-    def _other(self, word: str) -> str:
-        near = self.neighbors.get(word) or self.neighbors.get(word.lower())
-        if not near or self.chooser.random() >= NEAR:
-            return self.chooser.choice(self.all_words)
-        chosen = self.chooser.choice(near)
-        return chosen.capitalize() if word[0].isupper() else chosen
+        return [self.chooser.choice(self.all_words) if self.chooser.random() < REPLACED else word for word in part]
 
 
 def with_more_rows(data: LabeledData, teacher: Teacher, unlabeled: Sequence[Record]) -> LabeledData:

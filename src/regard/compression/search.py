@@ -71,7 +71,7 @@ class Search:
         """Measure the teacher, then the candidates."""
         waiting = list(candidates)
         self._report("teacher", 0, len(waiting))
-        self.teacher = self._measured(CandidateSpec("teacher", "teacher", "engine"), self.workshop.teacher_folder)
+        self.teacher = self._measured(CandidateSpec("teacher", "teacher", "teacher"), self.workshop.teacher_folder)
         score = self.teacher.result.scores[self.metric].value
         if not score > 0:
             raise InputError(f"the {self.metric} of the teacher is {score:g} on the test rows; there is none to keep.")
@@ -165,7 +165,7 @@ class Search:
     def _after_int8(self, entry: Entry) -> list[CandidateSpec]:
         """The same candidate with the layers in fp32 that lose most, if int8 loses too much."""
         candidate = entry.candidate
-        tries = candidate.engine == "int8" and candidate.base is None and len(candidate.exclude) < EXCLUDED[-1]
+        tries = candidate.kind == "int8" and candidate.base is None and len(candidate.exclude) < EXCLUDED[-1]
         if not tries or entry.result.error is not None or self.is_likely(entry):
             return []
         if self.work.read(entry.candidate.slug, None) is None:

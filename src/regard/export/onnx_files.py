@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,11 +129,6 @@ def _merge(first: Graph, following: Graph, folder: Path, suffix: str) -> OnnxFil
     inputs = dict.fromkeys((*first.inputs, *following.inputs, CONDITION))
     size = path.stat().st_size
     return OnnxFile(f"{FOLDER}/{path.name}", size, tuple(inputs), first.outputs, largest, bool(suffix))
-
-
-def has_onnx() -> bool:
-    """Whether the packages that write and run ONNX files are installed."""
-    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "onnxscript"))
 
 
 def require_onnx() -> None:

@@ -27,7 +27,7 @@ Examples:
   regard compress runs/reviews reviews.csv --out runs/small
   regard compress runs/reviews reviews.csv --test test.csv --floor 0.99 --time 30m --out runs/small
   regard compress runs/reviews reviews.csv --unlabeled texts.txt --floor 0.95 --out runs/small
-  regard compress runs/reviews reviews.csv --methods int8 half --out runs/small --json
+  regard compress runs/reviews reviews.csv --methods int8 layers --out runs/small --json
   regard predict runs/small "a great film" """
 
 
@@ -57,8 +57,8 @@ class CompressCommand:
     ] = None
     methods: Annotated[
         tuple[str, ...],
-        arg(help="Candidates to try: int8, half, vocabulary, layers, recurrent, static, ngram.", metavar="NAME ..."),
-    ] = ("int8", "half", "vocabulary", "layers", "recurrent", "static", "ngram")
+        arg(help="Candidates to try: int8, layers, static, ngram.", metavar="NAME ..."),
+    ] = ("int8", "layers", "static", "ngram")
     allow_below_floor: Annotated[bool, arg(help="Write the candidate that comes nearest if none holds the floor.")] = (
         False
     )
