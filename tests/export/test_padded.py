@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.predict.models import TINY, random_checkpoint
+from tests.predict.models import random_checkpoint
 
 from regard.config import ModelConfig
 from regard.export.padded import PaddedAttention, PaddedBatch, padded_copy, run_stack
@@ -18,7 +18,7 @@ from regard.ragged import Ragged
 SEQUENCES = [[3, 5, 9, 11, 4], [7, 2], [8, 6, 1]]
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]])
 IDS = torch.tensor([[3, 5, 9, 11, 4], [7, 2, 0, 0, 0], [8, 6, 1, 0, 0]])
-FAMILIES = [name for name in TINY if isinstance(random_checkpoint(name).config, ModelConfig)]
+ENCODERS = ("tiny-bert", "tiny-roberta", "tiny-distilbert", "tiny-electra", "tiny-albert", "tiny-modernbert")
 
 
 def transformer(name: str) -> Transformer:
@@ -27,11 +27,11 @@ def transformer(name: str) -> Transformer:
     return network
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ENCODERS)
 @torch.inference_mode()
 def test_every_family_reads_padded_batches(name: str) -> None:
     network = transformer(name)
-    hidden, _, _ = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
+    hidden = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
     assert torch.allclose(hidden[MASK.flatten() == 1], network.read(Ragged.of(SEQUENCES)), atol=1e-4)
     assert not any(isinstance(module, PaddedAttention) for module in network.modules())
 
@@ -48,7 +48,7 @@ def test_other_positions(settings: dict[str, Any]) -> None:
     assert isinstance(network, Transformer)
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.3)
-    hidden, _, _ = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
+    hidden = run_stack(padded_copy(network).reader, PaddedBatch(IDS, MASK))
     assert torch.allclose(hidden[MASK.flatten() == 1], network.read(Ragged.of(SEQUENCES)), atol=1e-4)
 
 

@@ -30,14 +30,13 @@ def test_an_export_is_a_model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("name", "what"), [("tiny-bert", "A network without a task"), ("tiny-gpt2", "A model that generates text")]
 )
 def test_an_export_has_a_model_card(name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [OnnxFile("onnx/model.onnx", 3, ("input_ids", "past_key_values.0.key"), ("logits",), 0.0)]
+    files = [OnnxFile("onnx/model.onnx", 3, ("input_ids", "attention_mask"), ("logits",), 0.0)]
     monkeypatch.setattr(export_folder, "write_onnx_files", lambda *_, **__: tuple(files))
     folder = Model(random_checkpoint(name), word_tokenizer(special=True)).save(tmp_path / "model")
     export_onnx(folder, tmp_path / "first")
     card = (tmp_path / "first" / "README.md").read_text(encoding="utf-8")
     assert card.startswith(f"# first\n\n{what}, ")
-    assert "| `onnx/model.onnx` | 0.0 | `input_ids`, `past_key_values.*` | `logits` |" in card
-    assert "```python" not in card
+    assert "| `onnx/model.onnx` | 0.0 | `input_ids`, `attention_mask` | `logits` |" in card
     (folder / "README.md").write_text("# My model\n\nAbout it.\n", encoding="utf-8")
     files[0] = OnnxFile("onnx/model.onnx", 3, ("input_ids", "token_type_ids"), ("logits",), 0.0)
     export_onnx(folder, tmp_path / "second")

@@ -85,10 +85,10 @@ BatchTokens = Annotated[int, arg(help="Tokens per batch.")]
 Device = Annotated[str, arg(help="Device: auto (a GPU if there is one), cpu, cuda or cuda:1.", metavar="DEVICE")]
 Dtype = Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the weights and activations.")]
 Engine = Annotated[
-    Literal["auto", "torch", "onnx", "int8"],
+    Literal["auto", "torch", "int8"],
     arg(
-        help="What computes: torch, onnx (ONNX Runtime, for folders of regard export), int8 (8-bit integers on the "
-        "CPU), or auto: torch, unless regard compress recorded another one."
+        help="What computes: torch, int8 (8-bit integers on the CPU), or auto: torch, unless regard compress recorded "
+        "another one."
     ),
 ]
 Ray = Annotated[

@@ -1,4 +1,4 @@
-"""Which engine runs a network: torch in fp32 or half precision, int8 products, or ONNX Runtime."""
+"""Which engine runs a network: torch in fp32 or half precision, or int8 products of ONNX Runtime or torch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from regard.foreign import path_inside
 from regard.model.linear import pack_weights
 from regard.model.network import Network
 
-ENGINES = ("auto", "torch", "onnx", "int8")
-ONNX_FILE = "onnx/model.onnx"
+ENGINES = ("auto", "torch", "int8")
 INT8_FILE = "onnx/model_quantized.onnx"
 RECORD = "engine"  # key of run.json: {"name": "int8", "exclude": [layers that stay in fp32]}
 RUN = "run.json"
@@ -28,7 +27,7 @@ RUN = "run.json"
 class Engine:
     """A network that is ready for inference, and what computes it."""
 
-    name: str  # "torch", "int8", "onnx" or "onnx int8"
+    name: str  # "torch", "int8" or "onnx int8"
     network: Network
     notice: str | None = None  # why it is not the engine that was asked for
     measured: dict[str, float] = field(default_factory=dict)  # milliseconds of each int8 engine, see engine_times.py
@@ -43,7 +42,7 @@ def check_engine(name: str) -> None:
 def resolve_engine(engine: str, folder: Path | None, device: str) -> str:
     """What "auto" means: torch on a GPU; on a CPU what `regard compress` recorded in the folder, else torch."""
     check_engine(engine)
-    if engine in ("int8", "onnx") and device != "cpu":
+    if engine == "int8" and device != "cpu":
         raise InputError(
             f"{setting('engine', engine)} runs on the CPU, but the model is on a GPU. Use {setting('device', 'cpu')}, "
             f"or {setting('engine', 'torch')} with {setting('dtype', 'bf16')}."
@@ -59,8 +58,6 @@ def open_engine(checkpoint: Checkpoint, folder: Path | None, engine: str) -> Eng
     engine = resolve_engine(engine, folder, next(network.parameters()).device.type)
     if engine == "int8":
         return _int8_engine(network, folder, recorded_engine(folder).get("exclude", ()))
-    if engine == "onnx":
-        return _onnx_engine(network, folder, ONNX_FILE, "onnx")
     pack_weights(network)  # the network runs more often than its weights change
     return Engine("torch", network)
 
@@ -79,15 +76,13 @@ def recorded_engine(folder: Path | None) -> dict[str, Any]:
 
 def _int8_engine(network: Network, folder: Path | None, exclude: Collection[str]) -> Engine:
     """ONNX Runtime from the weights, where the network fits; else an exported file; else torch."""
-    from regard.export.int8_encoder import can_run_int8_encoder
-
     support = int8_support()
     if support == "none":
         features = ", ".join(cpu_features()) or "none of dotprod, i8mm, avx2, vnni"
         return _fp32_engine(network, f"this CPU has no fast int8 products ({features}); computing in fp32.")
-    has_file = folder is not None and path_inside(folder, INT8_FILE).is_file() and _has_onnxruntime()
-    if has_file and network.decoder is None and not can_run_int8_encoder(network):
-        return _onnx_engine(network, folder, INT8_FILE, "onnx int8")
+    exported = _exported_int8_engine(network, folder)
+    if exported is not None:
+        return exported
     try:
         engine = _made_int8_engine(network, support, exclude)
     except InputError:
@@ -123,22 +118,16 @@ def _fp32_engine(network: Network, notice: str) -> Engine:
     return Engine("torch", network, notice)
 
 
-def _has_onnxruntime() -> bool:
-    return importlib.util.find_spec("onnxruntime") is not None
-
-
-def _onnx_engine(network: Network, folder: Path | None, file: str, name: str) -> Engine:
+def _exported_int8_engine(network: Network, folder: Path | None) -> Engine | None:
+    """The int8 file of the folder, for an encoder that ONNX Runtime cannot run from its weights."""
+    from regard.export.int8_encoder import can_run_int8_encoder
     from regard.export.session import OnnxTransformer, open_session
     from regard.model.transformer import Transformer
 
-    if not isinstance(network, Transformer) or network.encoder is None or network.decoder is not None:
-        raise InputError(
-            f"{setting('engine', 'onnx')} runs encoders such as BERT; this is a network of kind {network.config.kind}. "
-            f"Use {setting('engine', 'torch')} or {setting('engine', 'int8')}."
-        )
-    if folder is None or not path_inside(folder, file).is_file():
-        raise InputError(
-            f"there is no {file} in {folder or 'this model'}. "
-            f"Write it with regard export MODEL --format onnx --out DIR, then load DIR."
-        )
-    return Engine(name, OnnxTransformer(network, open_session(path_inside(folder, file))))
+    if folder is None or not path_inside(folder, INT8_FILE).is_file():
+        return None
+    if not isinstance(network, Transformer) or network.decoder is not None or can_run_int8_encoder(network):
+        return None
+    if importlib.util.find_spec("onnxruntime") is None:
+        return None
+    return Engine("onnx int8", OnnxTransformer(network, open_session(path_inside(folder, INT8_FILE))))

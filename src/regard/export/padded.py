@@ -3,8 +3,7 @@
 The blocks, embeddings and heads are those of the network, on all tokens in one flat row. Only the attention kernel and
 the pooling differ: they see which of the tokens are padding. `torch.onnx` traces these modules.
 
-Shapes: B sequences, T new tokens, P tokens of the cache, S = P + T keys, N = B T, D width, H heads, G key-value heads,
-K head width.
+Shapes: B sequences, T tokens, S = T keys, N = B T, D width, H heads, G key-value heads, K head width.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from torch import Tensor, nn
 
 from regard.model.attention import Attention, ForwardContext
 from regard.model.block import Block
-from regard.model.cache import LayerCache
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.layout import Layout, Mask
 from regard.model.positions import Alibi, RelativeBias
@@ -28,20 +26,17 @@ from regard.ragged import Ragged
 
 MASKED = -1e9  # added to scores of keys that are not attended to; minus infinity gives NaN where all are masked
 NO_LAYOUT = Layout(torch.zeros(1), torch.zeros(1), 0, 0)
-KeysValues = tuple[Tensor, Tensor]  # (B, G, S, K) each
 
 
 class PaddedBatch:
     """What embeddings and heads read of a batch, for padded sequences."""
 
-    def __init__(self, ids_BT: Tensor, mask_BS: Tensor, segments_BT: Tensor | None = None) -> None:
+    def __init__(self, ids_BT: Tensor, mask_BT: Tensor, segments_BT: Tensor | None = None) -> None:
         self.size, self.length = ids_BT.shape
         self.ids = ids_BT.flatten()
         self.segments = None if segments_BT is None else segments_BT.flatten()
-        self.mask_BS = mask_BS
-        self.mask_BT = mask_BS[:, mask_BS.shape[1] - self.length :]
-        positions_BS = (mask_BS.cumsum(1) - 1).clamp(min=0)
-        self.positions = positions_BS[:, mask_BS.shape[1] - self.length :].flatten()
+        self.mask_BT = mask_BT
+        self.positions = (mask_BT.cumsum(1) - 1).clamp(min=0).flatten()
         self.tokens = self.ids.shape[0]
 
     @property
@@ -73,24 +68,18 @@ class PaddedAttention(nn.Module):
         super().__init__()
         self.mask_BS: Tensor | None = None
         self.bias_HTS: Tensor | None = None
-        self.past: KeysValues | None = None
-        self.present: KeysValues | None = None
 
     def forward(self, q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
         assert self.mask_BS is not None
         size = self.mask_BS.shape[0]
         q_BHTK, k_BGSK, v_BGSK = (_by_sequence(x, size) for x in (q_NHK, k_MGK, v_MGK))
-        if self.past is not None:
-            k_BGSK = torch.cat((self.past[0], k_BGSK), dim=2)
-            v_BGSK = torch.cat((self.past[1], v_BGSK), dim=2)
-        self.present = (k_BGSK, v_BGSK)
         heads_per_kv = q_BHTK.shape[1] // k_BGSK.shape[1]
         if heads_per_kv > 1:
             k_BGSK, v_BGSK = (x.repeat_interleave(heads_per_kv, 1) for x in (k_BGSK, v_BGSK))
         scores_BHTS = call.score.score_pairs(q_BHTK, k_BGSK)
         if self.bias_HTS is not None:
             scores_BHTS = scores_BHTS + self.bias_HTS
-        allowed = _allowed(call.mask, self.mask_BS, q_BHTK.shape[2], k_BGSK.shape[2])
+        allowed = _allowed(call.mask, self.mask_BS)
         scores_BHTS = scores_BHTS + (1 - allowed.to(scores_BHTS.dtype)) * MASKED
         weights_BHTS = scores_to_weights(scores_BHTS, None, select=call.select)
         return (weights_BHTS @ v_BGSK).transpose(1, 2).flatten(0, 1)
@@ -101,26 +90,22 @@ def _by_sequence(x_NHK: Tensor, size: int) -> Tensor:
     return x_NHK.reshape(size, -1, *x_NHK.shape[1:]).transpose(1, 2)
 
 
-def _allowed(mask: Mask, mask_BS: Tensor, queries: int, keys: int) -> Tensor:
+def _allowed(mask: Mask, mask_BS: Tensor) -> Tensor:
     """(B, 1, T or 1, S) True = may attend."""
     allowed = mask_BS[:, None, None, :] != 0
     if mask.allows_all:
         return allowed
-    query_T1 = _query_positions(queries, keys)
+    position_T = torch.arange(mask_BS.shape[1])
     none = torch.zeros(1, dtype=torch.int64)
-    return allowed & mask.allowed(none, none, query_T1, torch.arange(keys).unsqueeze(0))
+    return allowed & mask.allowed(none, none, position_T.unsqueeze(1), position_T.unsqueeze(0))
 
 
-def _query_positions(queries: int, keys: int) -> Tensor:
-    """(T, 1) the last queries have the positions of the last keys."""
-    return (torch.arange(queries) + (keys - queries)).unsqueeze(1)
-
-
-def _bias(module: RelativeBias | Alibi | None, queries: int, keys: int) -> Tensor | None:
+def _bias(module: RelativeBias | Alibi | None, length: int) -> Tensor | None:
     """(H, T, S) the score bias of each pair."""
     if module is None:
         return None
-    distance_TS = torch.arange(keys).unsqueeze(0) - _query_positions(queries, keys)
+    position_T = torch.arange(length)
+    distance_TS = position_T.unsqueeze(0) - position_T.unsqueeze(1)
     if isinstance(module, Alibi):
         return -module.slope_H[:, None, None] * distance_TS.abs()
     bias_TSH: Tensor = module.table(module.bucket(distance_TS))
@@ -137,49 +122,18 @@ def padded_copy(network: Transformer) -> Transformer:
     return copied
 
 
-def run_stack(
-    stack: Stack,
-    batch: PaddedBatch,
-    *,
-    memory: tuple[Tensor, Tensor] | None = None,
-    past: list[KeysValues] | None = None,
-    past_memory: list[KeysValues] | None = None,
-) -> tuple[Tensor, list[KeysValues], list[KeysValues]]:
-    """(N, D) hidden states, and the keys and values of each layer: of its own tokens, and of the memory.
-
-    memory: hidden states (B, S, D) and mask (B, S) of the encoder. past, past_memory: what an earlier call returned.
-    """
+def run_stack(stack: Stack, batch: PaddedBatch) -> Tensor:
+    """(N, D) hidden states."""
     x_ND: Tensor = stack.embeddings(cast("Ragged", batch))
     context = ForwardContext(
         layout=NO_LAYOUT,
         rotary=None if stack.rotary is None else stack.rotary(batch.positions),
         local_rotary=None if stack.local_rotary is None else stack.local_rotary(batch.positions),
-        memory_MD=None if memory is None else memory[0].flatten(0, 1),
-        memory_layout=NO_LAYOUT,
     )
-    bias_HTS = _bias(stack.bias, batch.length, batch.mask_BS.shape[1])
-    present: list[KeysValues] = []
-    present_memory: list[KeysValues] = []
+    bias_HTS = _bias(stack.bias, batch.length)
     for i in range(stack.depth):
         block = cast("Block", stack.layers[stack.layer_index(i)])
-        own = cast("PaddedAttention", block.attention.mix)
-        own.mask_BS, own.bias_HTS = batch.mask_BS, bias_HTS
-        own.past = None if past is None else past[i]
-        cache = None
-        if block.cross is not None and memory is not None:
-            cast("PaddedAttention", block.cross.mix).mask_BS = memory[1]
-            cache = None if past_memory is None else LayerCache(memory=_flat(past_memory[i]))
-        x_ND = block(x_ND, context, cache)
-        assert own.present is not None
-        present.append(own.present)
-        if block.cross is not None:
-            crossed = cast("PaddedAttention", block.cross.mix).present
-            assert crossed is not None
-            present_memory.append(crossed)
-    return stack.norm(x_ND), present, present_memory
-
-
-def _flat(keys_values: KeysValues) -> KeysValues:
-    """(N, G, K) each, as the attention layer takes them."""
-    keys, values = (x_BGSK.transpose(1, 2).flatten(0, 1) for x_BGSK in keys_values)
-    return keys, values
+        attention = cast("PaddedAttention", block.attention.mix)
+        attention.mask_BS, attention.bias_HTS = batch.mask_BT, bias_HTS
+        x_ND = block(x_ND, context)
+    return stack.norm(x_ND)

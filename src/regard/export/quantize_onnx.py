@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PER_TOKEN = ".feedforward.down"  # layers whose tokens get a scale each
 LAST_AXIS, TINY = "regard.last_axis", "regard.tiny"  # constants
-WEIGHT = re.compile(r"(?:^|\.)((?:encoder|decoder)\.layers\..+)\.weight")
+WEIGHT = re.compile(r"(?:^|\.)(encoder\.layers\..+)\.weight")
 
 
 @contextlib.contextmanager

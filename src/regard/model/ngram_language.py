@@ -192,16 +192,12 @@ class NgramNetwork(nn.Module):
         lengths = torch.zeros(sequences, dtype=torch.int64, device=device)
         return NgramCache([], lengths, capacity, context_BC=context_BC)
 
-    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(N, C) the contexts of the new tokens of `batch`."""
+    def step(self, batch: Ragged, cache: Cache) -> Tensor:
+        """(B, V) log-probabilities of the next token of each sequence, after reading the new tokens of `batch`."""
         assert isinstance(cache, NgramCache)
         assert cache.context_BC is not None
         contexts_NC, cache.context_BC = self._contexts(cache.advance(batch), cache.context_BC)
-        return contexts_NC
-
-    def step(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(B, V) log-probabilities of the next token of each sequence, after reading the new tokens of `batch`."""
-        return self.token_logits(self.hidden_states(batch, cache)[batch.last()])
+        return self.token_logits(contexts_NC[batch.last()])
 
 
 def count_ngrams(ids: Ints, order: int, vocabulary: int) -> dict[str, Tensor]:

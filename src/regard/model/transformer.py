@@ -290,12 +290,6 @@ class Transformer(nn.Module):
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
         """(B, V) logits of the next token of each sequence, after reading the new tokens of `batch`."""
-        hidden_ND = self.hidden_states(batch, cache)
-        single = hidden_ND.shape[0] == len(batch)
-        return self.token_logits(hidden_ND if single else hidden_ND[batch.last()])
-
-    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(N, D) hidden states of the new tokens of `batch`; earlier ones are in the cache."""
         if self.decoder is None or "language" not in self.heads:
             raise InputError('this network has no "language" head, so it cannot generate text.')
         placed = cache.advance(batch, limit=self.config.max_tokens)
@@ -303,9 +297,6 @@ class Transformer(nn.Module):
         if cache.memory is not None and cache.memory_MD is not None:
             memory = (cache.memory_MD, cache.memory)
         hidden_ND: Tensor = self.decoder(placed, memory=memory, cache=cache)
-        return hidden_ND
-
-    def token_logits(self, hidden_ND: Tensor) -> Tensor:
-        """(N, V) logits of the token after each of these hidden states."""
-        logits_NV: Tensor = self.heads["language"](hidden_ND)
-        return logits_NV
+        single = hidden_ND.shape[0] == len(batch)
+        logits_BV: Tensor = self.heads["language"](hidden_ND if single else hidden_ND[batch.last()])
+        return logits_BV

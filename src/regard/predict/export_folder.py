@@ -24,7 +24,7 @@ def export_onnx(
     overwrite: bool = False,
     progress: OnProgress | None = None,
 ) -> OnnxExport:
-    """Write a model folder with ONNX files: encoders with their heads, decoders with a cache, encoder-decoders.
+    """Write a model folder with the ONNX file of its encoder and heads.
 
     int8: also write files with 8-bit integer weights (`onnx/model_quantized.onnx`).
     progress: called before each file with `Progress("export", done, total)`, in units of about a second; its `values`
@@ -63,23 +63,16 @@ def export_card(before: str, files: Sequence[OnnxFile]) -> str:
     lines = [before, "", SECTION, "", "They run in `onnxruntime`, without regard and torch.", ""]
     lines += ["| file | MB | inputs | outputs |", "|---|---|---|---|"]
     for file in files:
-        names = (_short(file.inputs), _short(file.outputs))
-        lines.append(f"| `{file.name}` | {file.bytes / 1e6:.1f} | {' | '.join(names)} |")
+        inputs, outputs = (", ".join(f"`{name}`" for name in names) for names in (file.inputs, file.outputs))
+        lines.append(f"| `{file.name}` | {file.bytes / 1e6:.1f} | {inputs} | {outputs} |")
     if any(file.int8 for file in files):
         lines += ["", "`_quantized` at the end of a name means 8-bit integer weights."]
-    if len(files) <= 2 and not any("past_key_values" in name for name in files[0].inputs):
-        lines += ["", *_usage(files[0])]
+    lines += ["", *_usage(files[0])]
     return "\n".join(lines) + "\n"
 
 
-def _short(names: Sequence[str]) -> str:
-    """Names for a table; those of the layers of a cache as one."""
-    shown = dict.fromkeys(name.partition(".")[0] + ".*" if "." in name else name for name in names)
-    return ", ".join(f"`{name}`" for name in shown)
-
-
 def _usage(file: OnnxFile) -> list[str]:
-    """Code that runs the file of an encoder."""
+    """Code that runs the file."""
     fields = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
     feed = ", ".join(f'"{name}": [encoding.{fields[name]}]' for name in file.inputs if name in fields)
     return [

@@ -38,7 +38,7 @@ class ModelInfo:
     layer_weights: tuple[float, ...] | None = None  # ELMo: learned weight of each layer, the embeddings first
     weights: str = "stored"  # "stored" in a folder, "untrained" (randomly initialized), or "not read" for a preset
     note: str | None = None  # a remark about the weights
-    engine: str | None = None  # what computes it on a CPU, where `regard compress` chose it: "int8" or "onnx"
+    engine: str | None = None  # what computes it on a CPU, where `regard compress` chose it: "int8"
 
 
 def model_info(

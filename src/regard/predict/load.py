@@ -31,8 +31,8 @@ def load(
 
     A published name always means its published weights, from the hub or its cache; `regard.create` makes an untrained
     network of that shape. Nothing else is downloaded. `compile` trades a minute at the first call for speed on a GPU
-    after it. `engine` is what computes: "torch" in `dtype`, "int8" (8-bit integer products on the CPU), "onnx" (ONNX
-    Runtime), or "auto": torch, unless `regard compress` recorded another one in the folder.
+    after it. `engine` is what computes: "torch" in `dtype`, "int8" (8-bit integer products on the CPU), or "auto":
+    torch, unless `regard compress` recorded another one in the folder.
     """
     check_engine(engine)
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)

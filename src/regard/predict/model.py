@@ -86,7 +86,7 @@ class Model(EmbeddingMixin, GenerationMixin, LookMixin):
 
     @property
     def engine(self) -> str:
-        """What computes: "torch", "int8" (torch with 8-bit integers), "onnx" or "onnx int8" (ONNX Runtime)."""
+        """What computes: "torch", "int8" (8-bit integers in torch) or "onnx int8" (in ONNX Runtime)."""
         return self._engine.name
 
     @property

@@ -27,7 +27,7 @@ SUMMARIES = {
         "Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, Pegasus, or a recurrent network."
     ),
     "compress": "Find the fastest model that keeps the score of a trained one: int8, fewer layers, smaller students.",
-    "export": "Write a model as ONNX files, which run without regard and torch.",
+    "export": "Write an encoder with its head as ONNX files, which run without regard and torch.",
     "serve": "Answer requests over HTTP with one or several models: classes, entities, answers, vectors, text.",
     "tokenizer": "Train a tokenizer on text files of any size.",
     "vectors": "Train word vectors on text files; find nearest words and solve analogies.",

@@ -17,7 +17,7 @@ from regard.cli.output import format_bytes, print_json, print_status
 if TYPE_CHECKING:
     from regard.progress import Progress
 
-HELP = """Write a model as ONNX files, which run without regard and torch.
+HELP = """Write an encoder with its head as ONNX files, which run without regard and torch.
 
 Examples:
   regard export runs/reviews --format onnx --out runs/reviews-onnx

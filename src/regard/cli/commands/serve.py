@@ -69,7 +69,7 @@ class ServeCommand:
     device: Device = "auto"
     dtype: Dtype = "fp32"
     engine: Annotated[
-        Literal["auto", "torch", "onnx", "int8", "fastest"],
+        Literal["auto", "torch", "int8", "fastest"],
         arg(
             help="What computes, as in regard predict; fastest measures each at the start, and the int8 engines round, "
             "so that answers differ from those of torch."

@@ -328,19 +328,10 @@ class RecurrentNetwork(nn.Module):
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
         """(B, V) logits of the next token of each sequence, after reading the new tokens of `batch`."""
-        return self.token_logits(self.hidden_states(batch, cache)[batch.last()])
-
-    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(N, D) hidden states of the new tokens of `batch`."""
+        if "language" not in self.heads:
+            raise InputError('this network has no "language" head, so it cannot generate text.')
         assert isinstance(cache, RecurrentCache)
         assert cache.decoder_state is not None
         hidden_ND, cache.decoder_state = self.decoder(cache.advance(batch), cache.decoder_state)
-        states_ND: Tensor = hidden_ND
-        return states_ND
-
-    def token_logits(self, hidden_ND: Tensor) -> Tensor:
-        """(N, V) logits of the token after each of these hidden states."""
-        if "language" not in self.heads:
-            raise InputError('this network has no "language" head, so it cannot generate text.')
-        logits_NV: Tensor = self.heads["language"](hidden_ND)
-        return logits_NV
+        logits_BV: Tensor = self.heads["language"](hidden_ND[batch.last()])
+        return logits_BV
