@@ -36,9 +36,9 @@ class LookMixin:
 
         pair: the second text of a pair; the context of a question; for a sentence encoder the text whose similarity is
             explained.
-        method: decomposition, occlusion, integrated_gradients, sequential_integrated_gradients, gradient_x_input,
-            attention_rollout, value_weighted_attention, attention or random; the most faithful one that fits the
-            network if not given. `regard.look.explain.methods.methods_for(model.network)` lists those that fit.
+        method: decomposition, occlusion, integrated_gradients, attention_rollout, attention or random; the most
+            faithful one that fits the network if not given. Those that fit a network:
+            `regard.look.explain.methods.methods_for(model.network)`.
         target: what is explained: a class; words of the text, or WORDS=TAG, for a tagger; a part of the context for a
             question; a word of the translation or its number; the next word; the word for a mask. By default the
             answer that the model gives.

@@ -59,7 +59,7 @@ def test_a_long_text_is_explained_in_windows_whose_mean_is_the_answer() -> None:
 
 
 def test_words_are_character_spans_and_the_sums_of_their_tokens() -> None:
-    explanation = model("tiny-bert", {"sequence": 2}).explain("Windows, the soup!", method="gradient_x_input")
+    explanation = model("tiny-bert", {"sequence": 2}).explain("Windows, the soup!", method="decomposition")
     assert [word.text for word in explanation.words] == ["Windows", ",", "the", "soup", "!"]
     for word in explanation.words:
         assert word.score == pytest.approx(sum(explanation.token_scores[token] for token in word.tokens))
@@ -92,7 +92,7 @@ def test_faithfulness_of_one_text_is_measured_on_request() -> None:
     [
         ("bert", {"method": "shap"}, '"shap" is not known'),
         ("gru", {"method": "decomposition"}, "Methods that can: occlusion"),
-        ("t5", {"method": "value-weighted-attention"}, "Methods that can: decomposition"),
+        ("gru", {"method": "attention-rollout"}, "Methods that can: occlusion"),
         ("bert", {"target": "c9"}, '"c9" is not a class'),
         ("bert", {"steps": 0}, "expected 1 to 4096"),
         ("bert", {"text": " "}, "the text is empty"),

@@ -49,9 +49,8 @@ class ExplainCommand:
     method: Annotated[
         str | None,
         arg(
-            help="Method: decomposition, occlusion, integrated_gradients, sequential_integrated_gradients, "
-            "gradient_x_input, attention_rollout, value_weighted_attention, attention or random; the most faithful one "
-            "that fits the model if not given.",
+            help="Method: decomposition, occlusion, integrated_gradients, attention_rollout, attention or random; the "
+            "most faithful one that fits the model if not given.",
             metavar="NAME",
         ),
     ] = None

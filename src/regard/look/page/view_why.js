@@ -12,8 +12,7 @@ export const title = "Why this answer";
 export const about = "Which words the answer comes from, by several methods";
 
 const WORDS = { decomposition: "adds up through the layers to the logit", occlusion: "erases one word at a time", integrated_gradients: "gradients on the way from an empty text",
-  sequential_integrated_gradients: "gradients on the way from the text without the word", gradient_x_input: "one gradient", attention_rollout: "weights multiplied through the layers",
-  value_weighted_attention: "weights times the size of what they carry", attention: "mean weights of the last layer" };
+  attention_rollout: "weights multiplied through the layers", attention: "mean weights of the last layer" };
 
 export async function render(root, { page, reading, isCurrent }) {
   const answer = await request("answer", input());

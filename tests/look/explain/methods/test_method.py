@@ -8,7 +8,7 @@ import pytest
 from tests.look.tiny_models import TEXT, model
 
 
-@pytest.mark.parametrize("method", ["occlusion", "integrated_gradients", "sequential_integrated_gradients"])
+@pytest.mark.parametrize("method", ["occlusion", "integrated_gradients"])
 def test_the_last_report_is_that_all_is_done(method: str) -> None:
     seen: list[Any] = []
     model("tiny-bert", {"sequence": 2}).explain(TEXT, method=method, progress=seen.append)

@@ -7,12 +7,9 @@ from regard.look.explain.methods import (
     attention,
     attention_rollout,
     decomposition,
-    gradient_x_input,
     integrated_gradients,
     occlusion,
     random_order,
-    sequential_integrated_gradients,
-    value_weighted_attention,
 )
 from regard.look.explain.methods.method import Method
 from regard.model.network import Network
@@ -23,10 +20,7 @@ METHODS: dict[str, Method] = {
         decomposition,
         occlusion,
         integrated_gradients,
-        sequential_integrated_gradients,
-        gradient_x_input,
         attention_rollout,
-        value_weighted_attention,
         attention,
         random_order,
     )

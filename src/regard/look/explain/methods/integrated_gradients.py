@@ -61,8 +61,8 @@ def path_gradients(
     return total_SE / len(points)
 
 
-def integrate(scorer: Scorer, sequence: InputSequence, options: MethodOptions) -> tuple[Floats, float, int]:
-    """(S,) the integrated gradients of each position, the score of the baseline, and the number of steps."""
+def integrate(scorer: Scorer, sequence: InputSequence, options: MethodOptions) -> tuple[Floats, float]:
+    """(S,) the integrated gradients of each position, the score of the baseline."""
     end_SE = scorer.token_vectors(sequence)
     start_SE = scorer.baseline_vectors(sequence, end_SE)
     with torch.no_grad():
@@ -77,19 +77,18 @@ def integrate(scorer: Scorer, sequence: InputSequence, options: MethodOptions) -
         new = np.delete(midpoints(steps), np.s_[1::3])
         mean_SE = (mean_SE + 2 * path_gradients(scorer, sequence, start_SE, end_SE, new, options)) / 3
     scores_S: Floats = (change_SE * mean_SE).sum(-1).cpu().numpy()
-    return scores_S, low, steps
+    return scores_S, low
 
 
 def explain(scorer: Scorer, options: MethodOptions) -> Attribution:
     text = scorer.text
     tokens_T = np.zeros(len(text))
-    baseline, most_steps = 0.0, 0
+    baseline = 0.0
     for sequence in text.sequences:
-        scores_S, low, steps = integrate(scorer, sequence, options)
+        scores_S, low = integrate(scorer, sequence, options)
         np.add.at(tokens_T, list(sequence.index), scores_S / len(text.sequences))
         baseline += low / len(text.sequences)
-        most_steps = max(most_steps, steps)
-    return Attribution(tokens_T, baseline=baseline, details={"steps": most_steps})
+    return Attribution(tokens_T, baseline=baseline)
 
 
 METHOD = Method("integrated_gradients", "integrated gradients", explain, needs_gradients)

@@ -6,8 +6,7 @@ Shapes: T tokens of the text, W words, S tokens attended to.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -50,7 +49,6 @@ class Attribution:
     words_W: Floats | None = None
     baseline: float | None = None
     bias: float | None = None
-    details: dict[str, Any] = field(default_factory=dict)
 
 
 @torch.no_grad()
