@@ -15,7 +15,6 @@ from regard import cli, samples
 from regard.predict.plots.positions import draw_positions, position_vectors
 
 OUT = Path(__file__).parent / "pictures"
-COOK = "The cook who burned the soup opened a window."
 
 
 def main() -> None:
@@ -25,7 +24,6 @@ def main() -> None:
         regard.train(train_file, preset="probe", out=work / "probe", device="cpu")
         evaluation = regard.evaluate(regard.load(work / "probe", device="cpu"), test_file)
         evaluation.plot_reliability(OUT / "reliability.png")
-        cli.main(["look", "minilm", COOK, "--layer", "2", "--heads", "8", "--png", str(OUT / "look-figure.png")])
         figure = draw_positions(position_vectors(regard.load("minilm", device="cpu"), 256), title="positions of minilm")
         figure.savefig(OUT / "positions.png", dpi=110)
         models = ["ngram", "probe", "tiny-bert"]

@@ -1,14 +1,12 @@
-"""Maps: exact, reduced and in parts; products of a query and a key."""
+"""Maps, small maps, and products of a query and a key."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from tests.look.models import KINDS, TEXT, look_input
-from torch.nn import functional as F
 
 from regard.errors import InputError
-from regard.look import heads
 from regard.look.heads import grid_maps, pair_products, weight_map
 from regard.look.reading import AttentionPart, read_text
 
@@ -17,31 +15,13 @@ def part_of(kind: str = "encoder", text: str = TEXT) -> AttentionPart:
     return read_text(KINDS[kind](), look_input(text)).parts[0]
 
 
-def test_a_reduced_value_is_the_largest_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = part_of(text=" ".join([TEXT] * 5))
-    exact = weight_map(part, 2).values_HTS
-    monkeypatch.setattr(heads, "TILE", 200)  # several tiles of rows
-    reduced = weight_map(part, 2, pixels=8)
-    assert reduced.row_cell > 1
-    expected = F.max_pool2d(exact, (reduced.row_cell, reduced.column_cell), ceil_mode=True)
-    assert torch.allclose(reduced.values_HTS, expected, atol=1e-6)
-
-
-def test_a_part_of_a_map() -> None:
+def test_small_maps_have_the_largest_weights() -> None:
     part = part_of()
-    whole = weight_map(part, 1).values_HTS
-    piece = weight_map(part, 1, [1], rows=(2, 5), columns=(1, 4))
-    assert torch.allclose(piece.values_HTS, whole[1:2, 2:5, 1:4], atol=1e-6)
-
-
-def test_the_grid_has_every_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = part_of()
-    maps = list(grid_maps(part))
-    assert len(maps) == part.depth
-    assert torch.equal(maps[1].values_HTS, weight_map(part, 2).values_HTS)
-    monkeypatch.setattr(heads, "GRID_QUERIES", 4)
-    sampled = next(iter(grid_maps(part, pixels=4)))
-    assert sampled.values_HTS.shape[1] <= 4
+    exact = [weight_map(part, layer) for layer in (1, 2)]
+    assert torch.equal(torch.stack(list(grid_maps(part, 48))), torch.stack(exact))
+    small = list(grid_maps(part, 4))[1]
+    assert max(small.shape[1:]) <= 4
+    assert torch.equal(small.amax((1, 2)), exact[1].amax((1, 2)))
 
 
 @pytest.mark.parametrize("kind", ["encoder", "gpt2", "llama", "relative"])
@@ -50,7 +30,7 @@ def test_products_add_up_to_the_score(kind: str) -> None:
         pair = pair_products(part, 1, 1, len(part.queries) - 1, 0)
         assert sum(pair.products) == pytest.approx(pair.dot, abs=1e-4)
         assert pair.dot * pair.scale + pair.bias == pytest.approx(pair.score, abs=1e-4)
-        weights = weight_map(part, 1, [1]).values_HTS[0]
+        weights = weight_map(part, 1, [1])[0]
         assert pair.weight == pytest.approx(float(weights[-1, 0]), abs=1e-6)
         scores = [pair_products(part, 1, 1, len(part.queries) - 1, key) for key in range(len(part.keys))]
         softmax = torch.tensor([-torch.inf if each.masked else each.score for each in scores]).softmax(0)
@@ -73,8 +53,6 @@ def test_what_does_not_exist() -> None:
         weight_map(part, 9)
     with pytest.raises(InputError, match="head 7 does not exist: each layer has heads 0 to"):
         weight_map(part, 1, [7])
-    with pytest.raises(InputError, match="rows 4 to 2"):
-        weight_map(part, 1, rows=(4, 2))
     with pytest.raises(InputError, match="query 99 does not exist"):
         pair_products(part, 1, 0, 99, 0)
     with pytest.raises(InputError, match="recurrent network has no queries"):

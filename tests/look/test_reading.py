@@ -21,7 +21,7 @@ def test_weights_equal_those_of_the_reference(kind: str) -> None:
     reference = model.attention(TEXT)
     assert [token.token for token in part.queries] == list(reference.tokens)
     for layer, weights_HTS in reference.items():
-        assert (weight_map(part, layer).values_HTS - weights_HTS).abs().max() < 1e-6
+        assert (weight_map(part, layer) - weights_HTS).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("kind", ["translator", "relative"])
@@ -35,7 +35,7 @@ def test_translations_have_three_parts(kind: str) -> None:
         stack = "encoder" if part.name == "encoder" else "decoder"
         weights = taps.attention(model.network, reading.batch, target=reading.target_batch, stack=stack, cross=cross)
         for layer, (expected,) in weights.items():
-            assert (weight_map(part, layer + 1).values_HTS - expected).abs().max() < 1e-6
+            assert (weight_map(part, layer + 1) - expected).abs().max() < 1e-6
 
 
 def test_alignments_of_recurrent_networks() -> None:
@@ -46,7 +46,7 @@ def test_alignments_of_recurrent_networks() -> None:
     assert isinstance(network, RecurrentNetwork)
     assert reading.target_batch is not None
     expected = network.alignment(reading.batch, reading.target_batch)[0].detach()
-    assert (weight_map(part, 1).values_HTS[0] - expected).abs().max() < 1e-6
+    assert (weight_map(part, 1)[0] - expected).abs().max() < 1e-6
     assert reading.written == "warm and cold"
     assert read_text(KINDS["plain gru"](), look_input()).parts == ()
 
@@ -75,6 +75,16 @@ def test_long_texts_are_shown_in_windows() -> None:
         read_text(model, look_input(long, window=99))
     with pytest.raises(InputError, match="one text alone"):
         read_text(model, look_input(long, long))
+
+
+@pytest.mark.parametrize("name", ["tiny-bert", "tiny-t5"])
+def test_texts_of_more_than_1024_tokens_are_shown_in_windows_too(name: str) -> None:
+    from regard.config import PositionConfig
+
+    options: dict[str, Any] = {} if name == "tiny-t5" else {"positions": PositionConfig("alibi", max_tokens=None)}
+    reading = read_text(transformer(name, **options), look_input("the soup was warm " * 400, target="warm"))
+    assert reading.windows > 1
+    assert 512 < len(reading.tokens) <= 1024
 
 
 @pytest.mark.parametrize(("name", "known"), [("cross", "encoder"), ("nothing", "encoder")])

@@ -136,4 +136,5 @@ def run_stack(stack: Stack, batch: PaddedBatch) -> Tensor:
         attention = cast("PaddedAttention", block.attention.mix)
         attention.mask_BS, attention.bias_HTS = batch.mask_BT, bias_HTS
         x_ND = block(x_ND, context)
-    return stack.norm(x_ND)
+    hidden_ND: Tensor = stack.norm(x_ND)
+    return hidden_ND

@@ -8,7 +8,7 @@ import linecache
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +47,10 @@ class PageResult:
     blocks: tuple[BlockResult, ...]
 
 
-def run_page(
-    page: Page, *, on_result: Callable[[BlockResult], None] | None = None, progress: OnProgress | None = None
-) -> PageResult:
+def run_page(page: Page, *, progress: OnProgress | None = None) -> PageResult:
     """Run every block, in order and in one namespace, inside an empty temporary folder.
 
-    on_result: called after each block. progress: called with the number of blocks that have run.
+    progress: called with the number of blocks that have run.
 
     Raises LessonError, with the line of the page, where a block raises an error.
     """
@@ -62,10 +60,7 @@ def run_page(
         for number, code in enumerate(page.blocks):
             if progress is not None:
                 progress(Progress("blocks", number, len(page.blocks)))
-            result = _run_block(page, code, namespace, pyplot)
-            results.append(result)
-            if on_result is not None:
-                on_result(result)
+            results.append(_run_block(page, code, namespace, pyplot))
     if progress is not None:
         progress(Progress("blocks", len(results), len(results)))
     return PageResult(page, tuple(results))

@@ -1,6 +1,4 @@
-"""Attention weights for the eye: exact parts of a map, maps reduced to a number of pixels, and pairs of tokens.
-
-A map is computed in tiles of rows, so that the memory it needs does not grow with the square of the text's length.
+"""Attention weights for the eye: maps of heads, small maps of all heads, and pairs of tokens.
 
 Shapes: H heads, T queries, S keys, K head width.
 """
@@ -17,21 +15,7 @@ from torch.nn import functional as F
 from regard.errors import InputError
 from regard.look.reading import AttentionPart
 from regard.look.recording import HeadInputs
-from regard.model.hooks import TILE
 from regard.model.kernels.dense import pairwise_bias, sequence_weights
-
-GRID_QUERIES = 512  # rows of a long text that the small maps of the grid are made from
-
-
-@dataclass(frozen=True, eq=False)
-class WeightMap:
-    """A part of the weights of some heads; one value stands for `cell` × `cell` weights, of which it is the largest."""
-
-    values_HTS: Tensor
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    row_cell: int = 1
-    column_cell: int = 1
 
 
 @dataclass(frozen=True)
@@ -75,14 +59,25 @@ def check_token(what: str, place: int, count: int) -> int:
 
 
 @torch.no_grad()
-def weight_rows(part: AttentionPart, layer: int, heads: Sequence[int], rows: Sequence[int] | slice) -> Tensor:
-    """(H, T, S) the exact weights of some queries."""
+def weight_map(part: AttentionPart, layer: int, heads: Sequence[int] | None = None) -> Tensor:
+    """(H, T, S) the weights of some heads of a layer; all of them if None."""
     index = check_layer(part, layer)
+    chosen = check_heads(part, heads)
     if part.alignment_TS is not None:
-        return part.alignment_TS[rows].unsqueeze(0)
+        return part.alignment_TS.unsqueeze(0)
     inputs = part.layers[index]
-    q_HTK, k_HSK, head_H = head_inputs(inputs, heads)
-    return sequence_weights(q_HTK, k_HSK, inputs.call, row=0, rows=rows, heads=head_H).float()  # type: ignore[arg-type]  # a list of rows works as a slice does
+    q_HTK, k_HSK, head_H = head_inputs(inputs, chosen)
+    return sequence_weights(q_HTK, k_HSK, inputs.call, row=0, rows=slice(None), heads=head_H).float()
+
+
+def grid_maps(part: AttentionPart, pixels: int) -> Iterator[Tensor]:
+    """One small map of every head of every layer, layer by layer: at most `pixels` values in each direction.
+
+    A value is the largest of the weights it stands for, so that single strong weights stay visible.
+    """
+    cell = max(1, -(-len(part.queries) // pixels)), max(1, -(-len(part.keys) // pixels))
+    for layer in range(1, part.depth + 1):
+        yield F.max_pool2d(weight_map(part, layer), cell, ceil_mode=True)
 
 
 def head_inputs(inputs: HeadInputs, heads: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,72 +86,6 @@ def head_inputs(inputs: HeadInputs, heads: Sequence[int]) -> tuple[Tensor, Tenso
     head_H = torch.tensor(list(heads), dtype=torch.int64, device=inputs.q_NHK.device)
     k_HSK = inputs.call.layout.keys_of(inputs.k_MGK, 0)[:, head_H // per_key].transpose(0, 1)
     return inputs.q_NHK[:, head_H].transpose(0, 1), k_HSK, head_H
-
-
-def weight_map(
-    part: AttentionPart,
-    layer: int,
-    heads: Sequence[int] | None = None,
-    *,
-    rows: tuple[int, int] | None = None,
-    columns: tuple[int, int] | None = None,
-    pixels: int | None = None,
-) -> WeightMap:
-    """The weights of a part of the queries and keys, at most `pixels` values in each direction (exact if None).
-
-    A reduced value is the largest of the weights it stands for: single strong weights stay visible.
-    """
-    chosen = check_heads(part, heads)
-    top, bottom = _span("rows", rows, len(part.queries))
-    left, right = _span("columns", columns, len(part.keys))
-    row_cell = _cell(bottom - top, pixels)
-    column_cell = _cell(right - left, pixels)
-    step = max(1, TILE // (len(chosen) * len(part.keys)) // row_cell) * row_cell
-    tiles = []
-    for start in range(top, bottom, step):
-        weights_HTS = weight_rows(part, layer, chosen, slice(start, min(start + step, bottom)))[..., left:right]
-        tiles.append(_reduce(weights_HTS, row_cell, column_cell))
-    return WeightMap(torch.cat(tiles, 1), (top, bottom), (left, right), row_cell, column_cell)
-
-
-def _span(what: str, span: tuple[int, int] | None, count: int) -> tuple[int, int]:
-    if span is None:
-        return 0, count
-    start, end = span
-    if not 0 <= start < end <= count:
-        raise InputError(f"{what} {start} to {end} do not exist: there are {count}, counted from 0.")
-    return start, end
-
-
-def _cell(count: int, pixels: int | None) -> int:
-    return 1 if pixels is None else max(1, -(-count // pixels))
-
-
-def _reduce(weights_HTS: Tensor, rows: int, columns: int) -> Tensor:
-    if rows == 1 and columns == 1:
-        return weights_HTS
-    return F.max_pool2d(weights_HTS, (rows, columns), ceil_mode=True)
-
-
-def grid_maps(part: AttentionPart, pixels: int = 48) -> Iterator[WeightMap]:
-    """One small map of every head of every layer, layer by layer.
-
-    Of a text with more than GRID_QUERIES tokens, evenly spaced queries are shown.
-    """
-    count = len(part.queries)
-    heads = list(range(part.heads))
-    if count <= GRID_QUERIES:
-        for layer in range(1, part.depth + 1):
-            yield weight_map(part, layer, pixels=pixels)
-        return
-    part.layers[-1]  # all layers in one run of the network
-    rows = torch.linspace(0, count - 1, min(pixels * 2, GRID_QUERIES)).long()
-    for layer in range(1, part.depth + 1):
-        weights_HTS = weight_rows(part, layer, heads, rows.tolist())
-        row_cell = _cell(len(rows), pixels)
-        column_cell = _cell(len(part.keys), pixels)
-        values = _reduce(weights_HTS, row_cell, column_cell)
-        yield WeightMap(values, (0, count), (0, len(part.keys)), -(-count // values.shape[1]), column_cell)
 
 
 @torch.no_grad()
@@ -206,6 +135,6 @@ def pair_products(part: AttentionPart, layer: int, head: int, query: int, key: i
         bias=bias,
         score=score,
         masked=not bool(allowed),
-        weight=float(weight_rows(part, layer, [head], slice(query, query + 1))[0, 0, key]),
+        weight=float(weight_map(part, layer, [head])[0, query, key]),
         additive=not call.can_fuse and call.select == "soft",
     )

@@ -17,7 +17,7 @@ from regard.config import ModelConfig, RecurrentConfig
 from regard.data.batching.sequences import split_into_windows
 from regard.data.records import TranslateRecord
 from regard.errors import InputError, pluralize
-from regard.look.recording import HeadInputs, LazyLayers, layer_masks, record_translation
+from regard.look.recording import HeadInputs, layer_masks, record_layers, record_translation
 from regard.model.recurrent.networks import RecurrentNetwork
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
@@ -28,8 +28,7 @@ from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
 MAX_TARGET = 128  # tokens of a translation that is shown
-SHORT = 1024  # tokens of a text whose layers all run at once
-MAX_TOKENS = 16_384  # of a window, for networks without a maximum
+MAX_TOKENS = 1024  # of a window: a larger map is too fine to be seen, and takes memory with the square of its size
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,7 @@ class Reading:
 
     @property
     def nbytes(self) -> int:
-        layers = (part.layers.recorded if isinstance(part.layers, LazyLayers) else part.layers for part in self.parts)
-        return sum(layer.nbytes for each in layers for layer in each)
+        return sum(layer.nbytes for part in self.parts for layer in part.layers)
 
 
 def part_names(model: Model) -> tuple[str, ...]:
@@ -150,11 +148,11 @@ def _read(model: Model, request: LookInput) -> Reading:
     tokens = shown_tokens(tokenizer, encoding, request.text, request.pair)
     positions = list(range(len(tokens)))
     windows = [positions]
-    limit = model.config.max_tokens or MAX_TOKENS
+    limit = min(model.config.max_tokens or MAX_TOKENS, MAX_TOKENS)
     if len(tokens) > limit:
         if request.pair is not None:
             raise InputError(
-                f"the two texts have {len(tokens)} tokens together; the maximum of this model is {limit}. "
+                f"the two texts have {len(tokens)} tokens together; at most {limit} are shown at once. "
                 "Give shorter texts, or one text alone, which is shown in windows."
             )
         numbered = replace(encoding, ids=tuple(positions))
@@ -163,9 +161,7 @@ def _read(model: Model, request: LookInput) -> Reading:
     segments = [[encoding.segments[place] for place in chosen]] if model.config.segments > 1 else None
     batch = Ragged.of([[encoding.ids[place] for place in chosen]], segments=segments, device=model.device)
     shown = tuple(tokens[place] for place in chosen)
-    return Reading(
-        shown, _own_parts(model, request, batch, shown), batch, len(windows), notices=_notices(len(windows), request)
-    )
+    return Reading(shown, _own_parts(model, batch, shown), batch, len(windows), notices=_notices(len(windows), request))
 
 
 def _window(windows: Sequence[list[int]], number: int) -> list[int]:
@@ -178,22 +174,19 @@ def _notices(windows: int, request: LookInput) -> tuple[str, ...]:
     if windows == 1:
         return ()
     words = (
-        f"This text is longer than the model reads at once. It is shown in {windows} windows that overlap; this is "
-        f"window {request.window + 1}. Tokens of different windows do not attend to each other."
+        f"This text is longer than the model's maximum, or than the {MAX_TOKENS:,} tokens that are shown at once. It "
+        f"is shown in {windows} windows that overlap; this is window {request.window + 1}. Tokens of different windows "
+        "do not attend to each other."
     )
     return (words,)
 
 
-def _own_parts(
-    model: Model, request: LookInput, batch: Ragged, tokens: tuple[ShownToken, ...]
-) -> tuple[AttentionPart, ...]:
+def _own_parts(model: Model, batch: Ragged, tokens: tuple[ShownToken, ...]) -> tuple[AttentionPart, ...]:
     network = model.network
     if not isinstance(network, Transformer):
         return ()
     name = "encoder" if network.encoder is not None else "decoder"
-    layers = LazyLayers(network, name, batch, lambda: switched_off(model, request))
-    if len(tokens) <= SHORT:
-        layers[-1]  # all layers at once
+    layers = record_layers(network, name, batch)
     heads = network.config.attention.heads
     return (AttentionPart(name, tokens, tokens, heads, layers, layer_masks(network.main)),)
 
@@ -201,6 +194,8 @@ def _own_parts(
 def _read_translation(model: Model, request: LookInput) -> Reading:
     tokenizer = model.require_tokenizer()
     preprocessing = model.preprocessing()
+    window = min(preprocessing.window or MAX_TOKENS, model.config.max_tokens or MAX_TOKENS, MAX_TOKENS)
+    preprocessing = replace(preprocessing, window=window)
     rows = Translate().examples([TranslateRecord(request.text, "")], preprocessing, labeled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     source = _window(sources, request.window)

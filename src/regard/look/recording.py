@@ -1,17 +1,14 @@
-"""Queries and keys of every attention layer, recorded while the network runs; of long texts, as far as needed.
+"""Queries and keys of every attention layer, recorded while the network runs.
 
 Shapes: N tokens, M keys, H heads, G key-value heads, K head width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.model.block import Block
 from regard.model.hooks import record_attention_inputs
@@ -33,63 +30,12 @@ class HeadInputs:
         return self.q_NHK.nbytes + self.k_MGK.nbytes
 
 
-class LazyLayers(Sequence[HeadInputs]):
-    """The layers of one stack. The network runs as far as the layer that is asked for, and no further."""
-
-    def __init__(
-        self, network: Transformer, name: str, batch: Ragged, context: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self.network, self.name, self.batch, self.context = network, name, batch, context
-        self.stack: Stack = network.main
-        self._layers: list[HeadInputs] = []
-
-    def __len__(self) -> int:
-        return self.stack.depth
-
-    @overload
-    def __getitem__(self, index: int) -> HeadInputs: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[HeadInputs]: ...
-    def __getitem__(self, index: int | slice) -> HeadInputs | Sequence[HeadInputs]:
-        places = range(len(self))[index]
-        last = max(places, default=-1) if isinstance(places, range) else places
-        if last >= len(self._layers):
-            with self.context():
-                self._layers = list(_record_until(self.network, self.name, self.stack, self.batch, last))
-        return self._layers[index]
-
-    @property
-    def recorded(self) -> Sequence[HeadInputs]:
-        """The layers that have run."""
-        return self._layers
-
-
-class _Enough(Exception):
-    """The last layer that is needed has its queries and keys."""
-
-
-@torch.no_grad()
-def _record_until(network: Transformer, name: str, stack: Stack, batch: Ragged, last: int) -> Iterator[HeadInputs]:
-    """The inputs of the layers up to `last`; the attention of the last one does not run."""
-    paths = attention_paths(name, stack)[: last + 1]
-    runs = 0
-
-    def stop(*_: Any) -> None:
-        nonlocal runs
-        runs += 1
-        if runs == paths.count(paths[-1]):
-            raise _Enough
-
+def record_layers(network: Transformer, name: str, batch: Ragged) -> tuple[HeadInputs, ...]:
+    """The inputs of all layers of a network's only stack, which is called `name` in it."""
+    paths = attention_paths(name, network.main)
     with record_attention_inputs(network, sorted(set(paths))) as seen:
-        mix: nn.Module = network.get_submodule(f"{paths[-1]}.mix")
-        handle = mix.register_forward_pre_hook(stop)
-        try:
-            stack(batch, layers=last + 1)
-        except _Enough:
-            pass
-        finally:
-            handle.remove()
-    yield from in_order(paths, seen)
+        network.main(batch)
+    return tuple(in_order(paths, seen))
 
 
 def attention_paths(name: str, stack: Stack, kind: str = "attention") -> list[str]:

@@ -36,7 +36,6 @@ class LookSession:
 
     models: Sequence[tuple[str, Model]]
     defaults: LookDefaults = field(default_factory=LookDefaults)
-    may_write: bool = True  # whether the page may save a model
 
     def __post_init__(self) -> None:
         if not self.models:

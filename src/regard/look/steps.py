@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.look.heads import check_heads, check_layer, check_token, head_inputs, weight_rows
+from regard.look.heads import check_heads, check_layer, check_token, head_inputs, weight_map
 from regard.look.reading import AttentionPart, Reading
 from regard.model.attention import Attention
 from regard.model.block import Block
@@ -153,7 +153,7 @@ def _head(
     recorded = part.layers[index]
     q_HTK, k_HSK, head_H = head_inputs(recorded, [head])
     final_K, keys_SK = q_HTK[0, token], k_HSK[0]
-    weights_S = weight_rows(part, index + 1, [head], slice(token, token + 1))[0, 0]
+    weights_S = weight_map(part, index + 1, [head])[0, token]
     call = recorded.call
     is_product = call.can_fuse or call.select != "soft"
     scores_S = call.score.score_pairs(q_HTK[:, token : token + 1], k_HSK, head_H)[0, 0]

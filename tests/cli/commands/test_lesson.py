@@ -46,8 +46,8 @@ def test_files(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_wrong_use(tmp_path: Path, capsys: Capture) -> None:
-    assert run(capsys, "lesson", "--run")[0] == 2
-    assert run(capsys, "lesson", "1", "--run", "--html", tmp_path / "a.html")[0] == 2
+    assert run(capsys, "lesson", "--html", tmp_path / "a.html")[0] == 2
+    assert run(capsys, "lesson", "1", "--notebook", tmp_path / "a.ipynb", "--html", tmp_path / "a.html")[0] == 2
     assert run(capsys, "lesson", "1", "--notebook", tmp_path / "a.txt")[0] == 2
     status, _, err = run(capsys, "lesson", "conting")
     assert (status, 'Did you mean "counting"' in err) == (1, True)

@@ -10,16 +10,6 @@ from regard.look.views import attention as views
 from regard.look.views.fields import Fields
 
 
-def test_long_maps_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "MAX_EXACT", 10)
-    look = session(KINDS["encoder"]())
-    long = " ".join([TEXT] * 5)
-    whole = views.map(look, Fields({"text": long, "pixels": 8}))
-    assert whole["row_cell"] > 1
-    part = views.map(look, Fields({"text": long, "pixels": 8, "rows": [0, 8], "columns": [0, 8]}))
-    assert part["row_cell"] == 1
-
-
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_of_model_is_read(kind: str) -> None:
     look = session(KINDS[kind]())

@@ -13,7 +13,6 @@ from tyro.conf import Positional, arg
 from regard._version import __version__
 from regard.cli.arguments import Json, check_output
 from regard.cli.command import Command
-from regard.cli.lesson_terminal import run_in_terminal
 from regard.cli.output import UsageError, print_json, print_status, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ HELP = """Open a lesson: the path from counting words to a served BERT, as pages
 Examples:
   regard lesson                                 list all lessons
   regard lesson 7                               run lesson 7 and open its page in the browser
-  regard lesson counting --run                  run it in the terminal
   regard lesson 7 --html lesson.html            one file that opens offline
   regard lesson 7 --notebook lesson.ipynb       a Jupyter notebook"""
 
@@ -36,7 +34,6 @@ class LessonCommand:
         Positional[str | None],
         arg(help="Number or name of the lesson; lists all if not given.", metavar="[LESSON]", help_behavior_hint=""),
     ] = None
-    run: Annotated[bool, arg(help="Run the lesson in the terminal.")] = False
     html: Annotated[Path | None, arg(help="Run the lesson and write its page to this file.", metavar="FILE.html")] = (
         None
     )
@@ -48,7 +45,7 @@ class LessonCommand:
 
 
 def run(command: LessonCommand) -> None:
-    outputs = {"--run": command.run, "--html": command.html, "--notebook": command.notebook}
+    outputs = {"--html": command.html, "--notebook": command.notebook}
     flags = [flag for flag, value in outputs.items() if value]
     if command.name is None:
         if flags:
@@ -67,8 +64,6 @@ def run(command: LessonCommand) -> None:
     page = read_page(find_lesson(command.name))
     if command.notebook is not None:
         _write_notebook(page, command.notebook, json=command.json)
-    elif command.run:
-        run_in_terminal(page, json=command.json)
     elif command.html is not None:
         _print(page.lesson, _write_page(page, command.html), json=command.json)
     else:
@@ -119,7 +114,7 @@ def _open(page: Page, command: LessonCommand) -> None:
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):
-        print_status(f"no browser was found. Open the file above, or run: regard lesson {page.lesson.number} --run")
+        print_status("no browser was found. Open the file above.")
 
 
 def _cached_path(lesson: Lesson) -> Path:

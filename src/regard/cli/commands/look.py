@@ -23,7 +23,6 @@ Examples:
   regard look minilm "The cook who burned the soup opened a window."
   regard look runs/reviews "A warm and funny film." --compare minilm     two models side by side
   regard look runs/reviews "A warm film." --html page.html               one file that opens anywhere
-  regard look minilm "A warm film." --svg heads.svg --layer 3 --heads 2   a figure for a paper
   regard look runs/reviews --data reviews.csv                            words it relies on, what heads are worth
   regard look runs/reviews --port 8010 --no-browser"""
 
@@ -46,15 +45,6 @@ class LookCommand:
         Path | None,
         arg(help="Write the page to this file, with its data inside, instead of serving it.", metavar="FILE"),
     ] = None
-    png: Annotated[Path | None, arg(help="Draw the heads of --layer to this file.", metavar="FILE.png")] = None
-    svg: Annotated[Path | None, arg(help="The same as SVG, for papers.", metavar="FILE.svg")] = None
-    layer: Annotated[
-        int | None,
-        arg(help="Layer of --png and --svg, from 1; the last if not given, or the one before if that only averages."),
-    ] = None
-    heads: Annotated[
-        tuple[int, ...], arg(help="Heads of --png and --svg, from 0; all if not given.", metavar="N...")
-    ] = ()
     port: Annotated[int, arg(help="Port of the page; 0 is any free one.")] = 0
     host: Annotated[str, arg(help="Address to answer on; others than 127.0.0.1 need the token that is printed.")] = (
         "127.0.0.1"
@@ -67,18 +57,13 @@ class LookCommand:
 def run(command: LookCommand) -> None:
     if command.text is not None and not command.text.strip():
         raise UsageError("TEXT is empty. Give a sentence, or leave it out.")
-    outputs = {"--html": command.html, "--png": command.png, "--svg": command.svg}
-    for flag, path in outputs.items():
-        if path is not None and path.suffix.lower() not in (
-            (".html", ".htm") if flag == "--html" else (f".{flag[2:]}",)
-        ):
-            raise UsageError(f"{flag} {path}: expected a name that ends in .{flag[2:]}.")
-        others = {name: other for name, other in outputs.items() if name != flag}
-        check_output(path, flag, inputs=(command.data,), model=command.model, others=others)
+    if command.html is not None and command.html.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--html {command.html}: expected a name that ends in .html.")
+    check_output(command.html, "--html", inputs=(command.data,), model=command.model)
     if command.data is not None and not command.data.exists():
         raise UsageError(f"--data {command.data}: there is no such file or folder.")
     from regard.look.api import LookApi
-    from regard.look.server import LOCAL, LookServer
+    from regard.look.server import LookServer
     from regard.look.session import LookDefaults, LookSession
     from regard.predict import load
 
@@ -87,32 +72,23 @@ def run(command: LookCommand) -> None:
     for _, model in models:
         model.require_tokenizer()
     defaults = LookDefaults(command.text or EXAMPLE, command.pair, command.target, command.data)
-    session = LookSession(models, defaults, may_write=command.host in LOCAL)
-    if command.html or command.png or command.svg:
-        _write(session, command)
+    session = LookSession(models, defaults)
+    if command.html is not None:
+        _write(session, command.html, json=command.json)
         return
     _serve(LookServer(LookApi(session), host=command.host, port=command.port), command)
 
 
-def _write(session: LookSession, command: LookCommand) -> None:
-    from regard.look.figures import default_layer, draw_heads
+def _write(session: LookSession, html: Path, *, json: bool) -> None:
     from regard.look.html_file import run_jobs, session_page
-    from regard.look.reading import LookInput
 
-    defaults = session.defaults
-    written = [path for path in (command.png, command.svg) if path is not None]
-    for path in written:
-        part = session.read(0, LookInput(defaults.text, defaults.pair, defaults.target)).part(None)
-        draw_heads(part, command.layer or default_layer(session.model(0), part), command.heads or None, path)
-    if command.html is not None:
-        with progress_bar() as bar:
-            run_jobs(session, progress=bar)
-            written.append(session_page(session, progress=bar).save(command.html))
-    if command.json:
-        print_json({"files": [str(path) for path in written]})
+    with progress_bar() as bar:
+        run_jobs(session, progress=bar)
+        path = session_page(session, progress=bar).save(html)
+    if json:
+        print_json({"files": [str(path)]})
     else:
-        for path in written:
-            print(path)
+        print(path)
 
 
 def _short(name: str) -> str:

@@ -120,7 +120,7 @@ def _look_page(command: ServeCommand) -> Page:
         from regard.predict import load
 
         model = load(source, device=command.device)
-        return LookApi(LookSession([(name, model)], LookDefaults(LOOK_TEXT, None, None, None), may_write=False))
+        return LookApi(LookSession([(name, model)], LookDefaults(LOOK_TEXT, None, None, None)))
 
     def page(method: str, path: str, body: bytes) -> PageAnswer:
         from regard.look.api import HEADERS

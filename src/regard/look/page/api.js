@@ -48,7 +48,7 @@ export function request(path, values = {}) {
   return answers.get(key);
 }
 
-// The same without keeping the answer: for work that goes on, and for what changes something.
+// The same without keeping the answer: for work that goes on.
 export const fresh = (path, values = {}) => (embedded ? request(path, values) : fetched(path, canonical(values)));
 
 // The text that is looked at, as every request names it.

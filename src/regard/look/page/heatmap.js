@@ -1,4 +1,4 @@
-// A heat map on a canvas: labels where there is room, zoom into exact parts, a cursor for the arrow keys.
+// A heat map on a canvas: labels where there is room, zoom into parts, a cursor for the arrow keys.
 
 import { h, number, say } from "./dom.js";
 import { masked, onColorChange, ramp } from "./colors.js";
@@ -31,51 +31,45 @@ export function paint(canvas, { numbers, offset = 0, rows, columns, levels, hidd
   context.putImageData(image, 0, 0);
 }
 
-// One head: `load(rows, columns)` fetches a part of it, `chosen` is a pair of tokens, `choose` is called with another.
-export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
+// One head: `weights` are its numbers, `chosen` is a pair of tokens, `choose` is called with another.
+export function heatMap({ queries, keys, mask, weights, chosen, choose, name }) {
   const frame = h("div", { class: "heatmap" });
   const about = h("p", { class: "faint small readout" }, "\u00a0");
   let view = { rows: [0, queries.length], columns: [0, keys.length] };
-  let drawn = null;
   let cursor = [Math.max(0, chosen[0]), Math.max(0, chosen[1])];
-  let ticket = 0;
+  let darkest = 0;
 
   const isHidden = (row, column) => {
     const distance = column - (row + keys.length - queries.length);
     return (mask.right !== null && distance > mask.right) || (mask.left !== null && -distance > mask.left);
   };
 
-  async function show(rows, columns) {
-    const mine = ++ticket;
-    frame.setAttribute("aria-busy", "true");
-    const answer = await load(rows, columns);
-    if (mine !== ticket) return;
-    frame.removeAttribute("aria-busy");
-    view = { rows: answer.rows, columns: answer.columns };
-    drawn = answer;
+  function show(rows, columns) {
+    view = { rows: rows || [0, queries.length], columns: columns || [0, keys.length] };
     draw();
   }
 
-  function valueAt(row, column) {
-    const [, height, width] = drawn.weights.shape;
-    const y = Math.floor((row - view.rows[0]) / drawn.row_cell);
-    const x = Math.floor((column - view.columns[0]) / drawn.column_cell);
-    return y < 0 || x < 0 || y >= height || x >= width ? null : drawn.weights.numbers[y * width + x] * drawn.weights.factor;
+  // The numbers of the part that is shown.
+  function shownPart() {
+    const [left, right] = view.columns;
+    const width = right - left;
+    const part = new weights.numbers.constructor((view.rows[1] - view.rows[0]) * width);
+    for (let row = view.rows[0]; row < view.rows[1]; row += 1) {
+      part.set(weights.numbers.subarray(row * keys.length + left, row * keys.length + right), (row - view.rows[0]) * width);
+    }
+    return part;
   }
 
   function read(row, column) {
     cursor = [row, column];
-    const value = valueAt(row, column);
-    if (value === null) return;
-    const exact = drawn.row_cell === 1 && drawn.column_cell === 1;
-    const words = isHidden(row, column) ? "masked" : `${exact ? "" : "up to "}${number(value)}`;
+    const words = isHidden(row, column) ? "masked" : number(weights.numbers[row * keys.length + column] * weights.factor);
     const text = `${shown(queries[row])} → ${shown(keys[column])}: ${words}`;
     about.textContent = text;
     return text;
   }
 
   function draw() {
-    const [, height, width] = drawn.weights.shape;
+    const [height, width] = [view.rows[1] - view.rows[0], view.columns[1] - view.columns[0]];
     const canvas = h("canvas", { tabindex: "0", role: "img", "data-focus": name, class: "map",
       "aria-label": `${name}: rows are queries, columns are keys. Arrow keys move, Enter chooses, plus and minus zoom.` });
     if (!canvas.getContext) {
@@ -83,9 +77,10 @@ export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
       return;
     }
     const hidden = mask.left === null && mask.right === null ? null : (row, column) =>
-      isHidden(view.rows[0] + row * drawn.row_cell, view.columns[0] + column * drawn.column_cell);
-    const levels = drawn.weights.max > 0 ? (255 * drawn.weights.factor) / drawn.weights.max : 0;
-    paint(canvas, { numbers: drawn.weights.numbers, rows: height, columns: width, levels, hidden });
+      isHidden(view.rows[0] + row, view.columns[0] + column);
+    const numbers = shownPart();
+    darkest = numbers.reduce((most, value) => Math.max(most, value), 0);
+    paint(canvas, { numbers, rows: height, columns: width, levels: darkest > 0 ? 255 / darkest : 0, hidden });
     canvas.dataset.rows = view.rows.join("-");
     canvas.dataset.columns = view.columns.join("-");
     const largest = Math.max(height, width);
@@ -118,12 +113,11 @@ export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
   function tools() {
     const isWhole = view.rows[1] - view.rows[0] === queries.length && view.columns[1] - view.columns[0] === keys.length;
     const where = isWhole ? `all ${queries.length} × ${keys.length} tokens` : `tokens ${view.rows[0]}–${view.rows[1] - 1} × ${view.columns[0]}–${view.columns[1] - 1}`;
-    const reduced = drawn.row_cell > 1 || drawn.column_cell > 1 ? `, each dot the largest of ${drawn.row_cell} × ${drawn.column_cell} weights` : "";
     return h("div", { class: "tools" },
       h("button", { type: "button", "data-focus": "zoom in", onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"),
       h("button", { type: "button", "data-focus": "zoom out", onclick: () => zoom(2), disabled: isWhole, "aria-label": "Zoom out" }, "−"),
       h("button", { type: "button", onclick: () => show(null, null), disabled: isWhole }, "Whole"),
-      h("span", { class: "faint small" }, where + reduced, `, darkest ${number(drawn.weights.max)}`));
+      h("span", { class: "faint small" }, `${where}, darkest ${number(darkest * weights.factor)}`));
   }
 
   function part([start, end], center, factor, count) {
@@ -144,8 +138,7 @@ export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
       const box = canvas.getBoundingClientRect();
       const row = Math.min(height - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * height)));
       const column = Math.min(width - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * width)));
-      return [Math.min(view.rows[1] - 1, view.rows[0] + row * drawn.row_cell),
-        Math.min(view.columns[1] - 1, view.columns[0] + column * drawn.column_cell)];
+      return [view.rows[0] + row, view.columns[0] + column];
     };
     let from = null;
     canvas.addEventListener("pointermove", (event) => read(...at(event)));
@@ -161,8 +154,8 @@ export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
     canvas.addEventListener("keydown", (event) => {
       const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
       if (moves) {
-        const row = Math.max(0, Math.min(queries.length - 1, cursor[0] + moves[0] * drawn.row_cell));
-        const column = Math.max(0, Math.min(keys.length - 1, cursor[1] + moves[1] * drawn.column_cell));
+        const row = Math.max(0, Math.min(queries.length - 1, cursor[0] + moves[0]));
+        const column = Math.max(0, Math.min(keys.length - 1, cursor[1] + moves[1]));
         const text = read(row, column);
         if (text) say(text);
       } else if (event.key === "Enter" || event.key === " ") choose(...cursor);
@@ -173,6 +166,7 @@ export function heatMap({ queries, keys, mask, load, chosen, choose, name }) {
     });
   }
 
-  onColorChange(() => drawn && frame.isConnected && draw());
-  return { frame, show };
+  draw();
+  onColorChange(() => frame.isConnected && draw());
+  return frame;
 }

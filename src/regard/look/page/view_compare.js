@@ -33,15 +33,11 @@ async function side(model, reading, which) {
   }
   const layer = Math.min(state.layer || 1, part.layers);
   const head = Math.min(state.heads[0] ?? 0, part.heads - 1);
-  const load = async (rows, columns) => {
-    const values = await request("map", input({ model: which || null, part: part.name, layer, heads: [head], rows, columns }));
-    return { ...values, weights: unpack(values.weights) };
-  };
+  const values = await request("map", input({ model: which || null, part: part.name, layer, heads: [head] }));
   const map = heatMap({ queries: part.queries, keys: part.keys, mask: part.masks[layer - 1], name: `${model.name}, layer ${layer}, head ${head}`,
-    chosen: [state.token, state.key], choose: (token, key) => set({ token, key }), load });
-  await map.show(null, null);
+    chosen: [state.token, state.key], choose: (token, key) => set({ token, key }), weights: unpack(values.weights) });
   box.append(h("div", { class: "controls" }, part.layers > 1 ? select(`Layer of ${model.name}`, options(part.layers, 1), layer, (value) => set({ layer: Number(value) })) : null,
-    part.heads > 1 ? select(`Head of ${model.name}`, options(part.heads, 0), head, (value) => set({ heads: [Number(value)] })) : null), map.frame);
+    part.heads > 1 ? select(`Head of ${model.name}`, options(part.heads, 0), head, (value) => set({ heads: [Number(value)] })) : null), map);
   return box;
 }
 

@@ -18,20 +18,17 @@ const MAX_LINES_TOKENS = 768; // beyond, the heat map is the better picture
 const PARTS = { encoder: "encoder: text to itself", decoder: "decoder: text to itself", cross: "cross-attention: translation to source",
   alignment: "alignment: translation to source" };
 
-export const mapRequest = (part, heads, more = {}) => input({ part: part.name, layer: state.layer, heads, ...more });
-
-export async function loadMap(part, heads, more = {}) {
-  const answer = await request("map", mapRequest(part, heads, more));
-  return { ...answer, weights: unpack(answer.weights) };
+// The weights of one head.
+async function loadMap(part, head) {
+  const answer = await request("map", input({ part: part.name, layer: state.layer, heads: [head] }));
+  return unpack(answer.weights);
 }
 
 // The weights of several heads, each asked for on its own, so that no head is sent twice.
 async function loadHeads(part) {
-  const maps = await Promise.all(state.heads.map((head) => loadMap(part, [head])));
-  return { heads: [...state.heads], at: (index, row, column) => maps[index].weights.numbers[row * part.keys.length + column] * maps[index].weights.factor };
+  const maps = await Promise.all(state.heads.map((head) => loadMap(part, head)));
+  return { heads: [...state.heads], at: (index, row, column) => maps[index].numbers[row * part.keys.length + column] * maps[index].factor };
 }
-
-const isExact = (part) => Math.max(part.queries.length, part.keys.length) <= 1024;
 
 // The products of one query and one key; a page in a file computes them from the vectors it holds.
 async function pairOf(part, head) {
@@ -41,7 +38,7 @@ async function pairOf(part, head) {
   const products = query.map((value, at) => value * key[at]);
   const dot = products.reduce((sum, value) => sum + value, 0);
   const score = values.scores ? values.scores[state.token][state.key] : dot * values.scale;
-  const weight = (await loadMap(part, [head])).weights;
+  const weight = await loadMap(part, head);
   const mask = part.masks[state.layer - 1];
   const distance = state.key - (state.token + part.keys.length - part.queries.length);
   return { query, key, products, dot, scale: values.scale, bias: values.additive ? 0 : score - dot * values.scale, score,
@@ -143,12 +140,11 @@ async function mapView(part) {
   const head = state.heads[0];
   const map = heatMap({ queries: part.queries, keys: part.keys, mask: part.masks[state.layer - 1],
     name: part.heads > 1 ? `Layer ${state.layer}, head ${head}` : "Alignment", chosen: [state.token, state.key],
-    choose: (token, key) => set({ token, key }), load: (rows, columns) => loadMap(part, [head], { rows, columns }) });
-  await map.show(null, null);
+    choose: (token, key) => set({ token, key }), weights: await loadMap(part, head) });
   const others = state.heads.length > 1 ? ` Of the ${state.heads.length} chosen heads, the first is shown.` : "";
   const mask = part.masks[state.layer - 1];
   const hidden = mask.left !== null || mask.right !== null ? " Gray: hidden by the mask." : "";
-  return card(part.heads > 1 ? `Layer ${state.layer}, head ${head}` : "Alignment", `Each row adds up to 1; drag to zoom.${hidden}${others}`, map.frame);
+  return card(part.heads > 1 ? `Layer ${state.layer}, head ${head}` : "Alignment", `Each row adds up to 1; drag to zoom.${hidden}${others}`, map);
 }
 
 async function grid(part) {
@@ -186,13 +182,13 @@ async function grid(part) {
     thumbs[at + step].focus();
   });
   return card("All heads", "Layers from top to bottom, heads from left to right. Each map has its own scale; choose one to enlarge it.",
-    ...answer.notices.map((text) => notice(text)), h("div", { class: "scroll" }, box));
+    h("div", { class: "scroll" }, box));
 }
 
 async function details(part) {
   if (state.token < 0) return [card("One token", null, h("p", { class: "faint" }, "Choose a token to see where it looks, with numbers; then a second one to see how their weight comes about."))];
   const token = part.queries[state.token];
-  const answer = isExact(part) ? await loadHeads(part) : await rowOf(part);
+  const answer = await loadHeads(part);
   const rows = [];
   for (let column = 0; column < part.keys.length; column += 1) {
     let total = 0;
@@ -208,12 +204,6 @@ async function details(part) {
   const cards = [card(h("span", {}, h("bdi", {}, shown(token)), " attends to"), which, list)];
   if (state.key >= 0 && part.name !== "alignment") cards.push(await products(part).catch((error) => card("Query and key", null, notice(error.message))));
   return cards;
-}
-
-async function rowOf(part) {
-  const answer = await loadMap(part, state.heads, { rows: [state.token, state.token + 1] });
-  const { numbers, factor, shape } = answer.weights;
-  return { heads: answer.heads, at: (index, _, column) => numbers[index * shape[2] + Math.floor(column / answer.column_cell)] * factor };
 }
 
 async function products(part) {

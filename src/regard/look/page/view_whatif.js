@@ -1,6 +1,6 @@
 // What if: another text, heads or layers switched off, words that change the answer.
 
-import { fresh, input, isFile, request, unpack } from "./api.js";
+import { input, isFile, request, unpack } from "./api.js";
 import { card, h, notice, number, percent, table } from "./dom.js";
 import { answerBars } from "./answer.js";
 import { signed } from "./colors.js";
@@ -79,12 +79,8 @@ async function resultCard(reading, part) {
   const other = changed.parts.find((each) => each.name === part.name);
   const maps = await Promise.all([[part, input()], [other, changedInput()]].map(async ([each, values]) => {
     const map = heatMap({ queries: each.queries, keys: each.keys, mask: each.masks[state.layer - 1], name: "map", chosen: [-1, -1], choose: () => {},
-      load: async (rows, columns) => {
-        const answer = await request("map", { ...values, part: each.name, layer: state.layer, heads: [state.heads[0]], rows, columns });
-        return { ...answer, weights: unpack(answer.weights) };
-      } });
-    await map.show(null, null);
-    return map.frame;
+      weights: unpack((await request("map", { ...values, part: each.name, layer: state.layer, heads: [state.heads[0]] })).weights) });
+    return map;
   }));
   const which = part.heads > 1 ? `Attention of layer ${state.layer}, head ${state.heads[0]}, before and after` : "Alignment, before and after";
   box.append(h("details", { open: part.queries.length <= 40 }, h("summary", {}, which), h("div", { class: "even" }, maps)));
@@ -102,19 +98,8 @@ async function headsCard(page, model, part) {
     h("button", { type: "button", class: "plain", "aria-pressed": String(skipped.includes(layer)), "data-focus": `layer off ${layer}`, onclick: () => toggleLayer(layer) }, `layer ${layer}`)),
     Array.from({ length: part.heads }, (__, head) => h("td", {}, h("button", { type: "button", class: "switch", role: "switch", "aria-checked": String(!isOff(layer, head) && !skipped.includes(layer)), "data-focus": `switch ${layer} ${head}`,
       "aria-label": `layer ${layer}, head ${head}`, onclick: () => toggle(layer, head) }, String(head))))));
-  const folder = h("input", { type: "text", placeholder: "runs/without-heads", "aria-label": "New folder", "data-focus": "folder", size: 22 });
-  const message = h("span", { class: "small", role: "status" });
-  const form = h("form", { class: "tools", onsubmit: async (event) => {
-    event.preventDefault();
-    try {
-      const saved = await fresh("save", { ...changedInput(), folder: folder.value });
-      message.textContent = `Saved without ${saved.heads} heads: ${saved.folder}`;
-    } catch (error) {
-      message.textContent = error.message;
-    }
-  } }, h("span", {}, "Save the model without these heads as"), folder, h("button", { type: "submit", disabled: !off.length }, "Save"), message);
   return card("Switch heads and layers off", "A head that is off contributes nothing; a layer that is off passes on what it reads. The answer above changes at once.",
-    h("div", { class: "scroll" }, h("table", { class: "switches" }, h("tbody", {}, rows))), isFile ? null : form,
+    h("div", { class: "scroll" }, h("table", { class: "switches" }, h("tbody", {}, rows))),
     h("h3", {}, "What each head is worth"), h("p", { class: "faint small" }, "The score that is lost on a data set when a head is switched off (Michel et al. 2019). Choose a cell to switch it off here."),
     await jobBox({ name: "heads", label: "Measure every head", page, show: (result) => worth(result, toggle) }));
 }

@@ -26,6 +26,5 @@ VIEWS: dict[str, Callable[[LookSession, Fields], dict[str, Any]]] = {
     "lens": inside.lens,
     "meaning": inside.meaning,
     "counterfactuals": what_if.counterfactuals,
-    "save": what_if.save,
     "job": data_set.job,
 }

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from regard.errors import InputError
 from regard.look.answer import answer_of
 from regard.look.heads import check_heads, grid_maps, head_vectors, pair_products, weight_map
 from regard.look.reading import AttentionPart, Reading, ShownToken, switched_off
@@ -16,8 +15,6 @@ from regard.look.views.arrays import packed, rounded
 from regard.look.views.fields import Fields
 
 GRID_PIXELS = 48
-MAX_EXACT = 1024  # tokens of a map whose weights are sent as they are
-MAP_PIXELS = 512
 
 
 def read(session: LookSession, fields: Fields) -> dict[str, Any]:
@@ -46,48 +43,21 @@ def answer(session: LookSession, fields: Fields) -> dict[str, Any]:
 def grid(session: LookSession, fields: Fields) -> dict[str, Any]:
     """A small map of every head of every layer."""
     part = read_fields(session, fields).part(fields.optional_text("part"))
-    maps = list(grid_maps(part, GRID_PIXELS))
-    values = torch.stack([each.values_HTS for each in maps])  # (layers, heads, rows, columns)
+    values = torch.stack(list(grid_maps(part, GRID_PIXELS)))  # (layers, heads, rows, columns)
     largest = values.amax((2, 3), keepdim=True).clamp(min=1e-9)
-    sampled = values.shape[2] * maps[0].row_cell < len(part.queries) or len(part.queries) > 512
-    notices = ["Of this long text, the small maps show evenly spaced queries."] if sampled else []
     return {
         "part": part.name,
         "maps": packed(values / largest, "uint8"),
         "largest": rounded(largest[:, :, 0, 0]),
-        "notices": notices,
     }
 
 
 def map(session: LookSession, fields: Fields) -> dict[str, Any]:
-    """The weights of some heads of a layer: exact, or reduced to a number of pixels."""
+    """The weights of some heads of a layer."""
     part = read_fields(session, fields).part(fields.optional_text("part"))
     heads = check_heads(part, fields.numbers("heads"))
-    pixels = fields.number("pixels", MAP_PIXELS)
-    if not 8 <= pixels <= 2048:
-        raise InputError(f'"pixels" is {pixels}, expected 8 to 2048.')
-    rows, columns = fields.span("rows"), fields.span("columns")
-    size = max(
-        len(part.queries) if rows is None else rows[1] - rows[0],
-        len(part.keys) if columns is None else columns[1] - columns[0],
-    )
-    shown = weight_map(
-        part,
-        fields.number("layer", 1),
-        heads,
-        rows=rows,
-        columns=columns,
-        pixels=None if size <= MAX_EXACT else pixels,
-    )
-    return {
-        "part": part.name,
-        "heads": heads,
-        "weights": packed(shown.values_HTS),
-        "rows": list(shown.rows),
-        "columns": list(shown.columns),
-        "row_cell": shown.row_cell,
-        "column_cell": shown.column_cell,
-    }
+    weights_HTS = weight_map(part, fields.number("layer", 1), heads)
+    return {"part": part.name, "heads": heads, "weights": packed(weights_HTS)}
 
 
 def pair(session: LookSession, fields: Fields) -> dict[str, Any]:

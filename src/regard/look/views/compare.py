@@ -43,7 +43,7 @@ def head_differences(one: AttentionPart, two: AttentionPart) -> Tensor:
     """(layers, heads) half of the absolute differences of two rows of weights, averaged over the rows."""
     rows = []
     for layer in range(1, min(one.depth, two.depth) + 1):
-        here, there = weight_map(one, layer).values_HTS, weight_map(two, layer).values_HTS
+        here, there = weight_map(one, layer), weight_map(two, layer)
         rows.append((here - there).abs().sum(-1).mean(-1) / 2)
     return torch.stack(rows)
 

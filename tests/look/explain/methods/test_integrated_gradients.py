@@ -33,10 +33,9 @@ def test_dense_points_integrate_smooth_functions() -> None:
     assert np.mean(np.exp(-((points - 0.3) ** 2) / 0.02) / density) == pytest.approx(0.25032, abs=1e-4)
 
 
-def test_steps_are_tripled_until_the_scores_add_up(ours: Any) -> None:
+def test_steps_are_added_until_the_scores_add_up(ours: Any) -> None:
     scorer = make_scorer(ours, TEXT)
     automatic = METHOD.explain(scorer, MethodOptions())
-    assert automatic.details["steps"] in (12, 36, 108, 324)
     assert automatic.baseline is not None
     value = scorer.erased_scores(scorer.nothing_erased)[0]
     assert automatic.tokens_T.sum() == pytest.approx(value - automatic.baseline, rel=0.01)
