@@ -250,7 +250,7 @@ def _student(job: Job, plan: Plan) -> None:
         _make(job, workshop, spec, 0.8)
         return
     size = plan.batch_size if job.options.rows is None else 4
-    settings: dict[str, Any] = {"batch_size": size, "device": job.options.device, "average": 0.1}
+    settings: dict[str, Any] = {"batch_size": size, "device": job.options.device}
     settings |= {"epochs": 200.0, "eval_every": 600, "log_every": 50} if job.options.rows is None else {"steps": 4}
     settings |= {} if plan.context is None else {"context": plan.context}
     config = teacher.model.config

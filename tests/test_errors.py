@@ -101,7 +101,6 @@ BAD = {
     "context": "-1",
     "bpe_dropout": "1",
     "beams": "0",
-    "average": "1.5",
     "dropout": "1.5",
     "window": "0",
     "overlap": "1",

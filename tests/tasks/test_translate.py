@@ -255,7 +255,6 @@ def test_bpe_dropout_average_and_rdrop_resume_bit_for_bit(tmp_path):
         "log_every": 1,
         "batch_size": 16,
         "bpe_dropout": 0.2,
-        "average": 0.5,
         "rdrop": 1.0,
         "device": "cpu",
     }

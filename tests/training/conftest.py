@@ -34,14 +34,14 @@ RANKS = """
 import json, os, signal, sys
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
-from regard.training.train import train
+import regard
 
 def on_event(event):
     if event.kind == "log" and event.step == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGTERM)
 
 try:
-    train(**json.loads(sys.argv[1]), progress=on_event)
+    getattr(regard, sys.argv[3])(**json.loads(sys.argv[1]), progress=on_event)
 except Stopped:
     pass
 """
@@ -110,10 +110,12 @@ def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
     script = tmp_path / "ranks.py"
     script.write_text(RANKS)
 
-    def run(out: Path, *, ranks: int = 2, stop: int = 0, **settings: Any) -> None:
-        arguments = {**SMALL, **settings, "data": str(rows), "out": str(out)}
+    def run(out: Path, *, call: str = "train", ranks: int = 2, stop: int = 0, **settings: Any) -> None:
+        arguments = {**settings, "out": str(out)}
+        if call == "train":
+            arguments = {**SMALL, **arguments, "data": str(rows)}
         words = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-        command = [*words, str(ranks), str(script), json.dumps(arguments), str(stop)]
+        command = [*words, str(ranks), str(script), json.dumps(arguments), str(stop), call]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )

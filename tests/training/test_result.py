@@ -71,9 +71,10 @@ def test_a_run_json_of_other_content_is_refused(folder: Path, content: dict[str,
 
 
 def test_a_pretraining_has_a_baseline_and_an_objective(tmp_path: Path) -> None:
-    more = {"objective": "mlm", "task_settings": {"rate": 0.15}, "sequences": 7, "baseline": {"perplexity": 18.0}}
+    more = {"objective": "mlm", "average": 0.0, "task_settings": {"rate": 0.15}, "sequences": 7}
+    more["baseline"] = {"perplexity": 18.0}
     (tmp_path / "run.json").write_text(json.dumps({**RUN, **more, "new_heads": ["masked-token head"]}))
-    identity = {**IDENTITY, "objective": "mlm", "task": {"rate": 0.15}}
+    identity = {**IDENTITY, "objective": "mlm", "average": 0.0, "task": {"rate": 0.15}}
     result = PretrainResult.of_finished(tmp_path, identity)
     assert result is not None
     assert (result.baseline, result.new_heads, result.rows) == ({"perplexity": 18.0}, ("masked-token head",), 7)

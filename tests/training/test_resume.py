@@ -77,8 +77,8 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
 def test_after_the_last_step_only_the_best_weights_are_saved_and_once(
     small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
 ) -> None:
-    averaged = {**LONG, "average": 0.5, "log_every": 1}
-    steps = small(tmp_path / "whole", **averaged).steps
+    settings = {**LONG, "log_every": 1}
+    steps = small(tmp_path / "whole", **settings).steps
 
     def fail(*_: Any) -> None:
         raise OSError(errno.EPERM, "hard links are not supported")
@@ -86,12 +86,11 @@ def test_after_the_last_step_only_the_best_weights_are_saved_and_once(
     if not can_link:
         monkeypatch.setattr("regard.training.resume.state.os.link", fail)
     with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
-        small(tmp_path / "run", **averaged, progress=stop_at(steps))
+        small(tmp_path / "run", **settings, progress=stop_at(steps))
     saved = tmp_path / "run/state"
-    assert not (saved / "average.safetensors").exists()
     assert (saved / "weights.safetensors").samefile(saved / "best.safetensors") == can_link
     assert (saved / "weights.safetensors").read_bytes() == (saved / "best.safetensors").read_bytes()
-    small(tmp_path / "run", **averaged, resume=True)
+    small(tmp_path / "run", **settings, resume=True)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
     assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
 

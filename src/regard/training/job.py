@@ -55,6 +55,7 @@ class TrainingJob:
     )
     prefer_last: bool = False  # whether the last weights are kept unless they score significantly worse than the best
     writes_files: bool = True  # whether metrics and the training state are written; not when training again on all rows
+    average: float = 0.0  # fraction of the steps at the end whose weights are averaged
     saves_initial: bool = False  # whether the state has the weights that a repeated training begins from
     # The rows of repeated trainings, from the main score of the first; the same rows if None.
     repeated_source: Callable[[float | None], BatchSource] | None = None

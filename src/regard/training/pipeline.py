@@ -149,6 +149,7 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         settings,
         context.folder,
         max_tokens=inputs.max_tokens,
+        average=inputs.average,
         world=context.world,
         resume=context.resume,
         progress=progress,

@@ -57,6 +57,7 @@ def plan_job(
     folder: Path,
     *,
     max_tokens: int | None = None,
+    average: float = 0.0,
     world: World | None = None,
     resume: bool = False,
     progress: OnTrainingEvent | None = None,
@@ -64,6 +65,7 @@ def plan_job(
     """Lay out the steps of a training, and choose how they run on this device.
 
     max_tokens: the maximum length of a sequence in any epoch; as in the first epoch if not given.
+    average: fraction of the steps at the end whose weights are averaged.
     """
     device = next(network.parameters()).device
     world = world or World()
@@ -73,13 +75,11 @@ def plan_job(
     dtype = training_dtype(settings, device)
     fixed = task.fixed_shapes and fixes_shapes(network, settings, device)
     batches, shape = _batches(network, settings, lengths, max_tokens, fixed=fixed)
-    memory = _memory(network, settings, dtype)
+    memory = _memory(network, settings, dtype, average)
     if world.is_main_process:
         check_disk(memory, folder)
-    micro = settings.micro_batch_tokens
-    if micro is None:
-        micro = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
-    micro = _micro_batch(micro, batches.tokens, max_tokens, world, shape)
+    fitting = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
+    micro = _micro_batch(settings.micro_batch_tokens or fitting, batches.tokens, max_tokens, world, shape)
     job = TrainingJob(
         network=network,
         task=task,
@@ -93,6 +93,7 @@ def plan_job(
         dtype=dtype,
         shape=None if shape is None else shape.cut(micro),
         record=fixed and world.ranks == 1,
+        average=average,
         world=world,
         resume=resume,
         progress=progress,
@@ -100,12 +101,12 @@ def plan_job(
     return with_compilation(job) if fixed else job
 
 
-def _memory(network: Network, settings: Settings, dtype: torch.dtype) -> MemoryPlan:
+def _memory(network: Network, settings: Settings, dtype: torch.dtype, average: float) -> MemoryPlan:
     return plan_memory(
         network,
         dtype=dtype,
         gradient_checkpointing=settings.gradient_checkpointing,
-        average=settings.average > 0,
+        average=average > 0,
         passes=2 if settings.rdrop else 1,
     )
 

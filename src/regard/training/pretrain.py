@@ -70,6 +70,7 @@ def pretrain(
     store: str | Path | None = None,
     mask_rate: float = 0.15,
     mask_unit: Unit = "token",
+    average: float = 0.0,
     encoding: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -88,6 +89,7 @@ def pretrain(
     dev: text to score on; if not given, a fraction of the documents (`dev_fraction`) is split off.
     mask_rate: fraction of the tokens that are masked.
     mask_unit: mask single tokens ("token"), all tokens of a word ("word"), or a few words in a row ("span").
+    average: fraction of the steps at the end whose weights are averaged; the mean is scored and written.
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     store: a folder for the tokenized text, to be used by other trainings; a temporary one next to `out` if not given.
     resume: continue a run with the same text and settings that was stopped or killed. Of one that has ended the result
@@ -98,6 +100,8 @@ def pretrain(
     Example: `regard.pretrain(["corpus.txt"], out="runs/lm", objective="causal", preset="tiny-gpt2")`.
     """
     user_settings = _pretraining_settings(settings, preset)
+    if not 0 <= average <= 1:
+        raise InputError(f"{setting('average')} is {average:g}, expected a fraction from 0 to 1.")
     _check_model(objective, preset, start, tokenizer)
     _check_settings(preset, objective, user_settings)
     device = pick_device(user_settings.device)
@@ -117,7 +121,7 @@ def pretrain(
             model = _initial_model(task, words, user_settings, objective, start=start, preset=preset)
             texts = load_text(text_files, words, user_settings, context)
         inputs = _pretraining_inputs(texts, task, model, user_settings, objective, str(preset or start))
-        return run_pipeline(context, inputs, PretrainResult)
+        return run_pipeline(context, _with_average(inputs, average), PretrainResult)
 
 
 def _pretraining_settings(user_settings: Mapping[str, Any], preset: str | None) -> Settings:
@@ -257,6 +261,15 @@ def _pretraining_inputs(
         initialize=(lambda _: None) if isinstance(config, NgramConfig) else None,  # it is counted already
         fitted=isinstance(config, NgramConfig),
     )
+
+
+def _with_average(inputs: TrainingInputs, average: float) -> TrainingInputs:
+    """The inputs of a training whose weights are averaged over this fraction of the steps at the end."""
+
+    def details(scores: ScoreResult | None) -> Mapping[str, Any]:
+        return {**inputs.details(scores), "average": average}
+
+    return replace(inputs, average=average, identity={**inputs.identity, "average": average}, details=details)
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ class PretrainResult(TrainResult):
 
     @classmethod
     def _stored_identity(cls, run: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super()._stored_identity(run), "objective": run["objective"], "task": run["task_settings"]}
+        own = {name: run[name] for name in ("objective", "average")}
+        return {**super()._stored_identity(run), **own, "task": run["task_settings"]}
 
     @classmethod
     def _from_run(cls, folder: Path, run: Mapping[str, Any], **more: Any) -> Self:

@@ -92,6 +92,7 @@ class TrainingInputs:
     head_only_refit: whether that network has the vectors of the first, and only its head is fitted again.
     saved_settings: those that a resumed run began with, in place of what would be chosen now.
     order_check: decides whether repeated trainings read text pairs in both orders.
+    average: fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     details: further fields of run.json, from the final scores.
     """
 
@@ -112,6 +113,7 @@ class TrainingInputs:
     saved_settings: Mapping[str, Any] = field(default_factory=dict)
     order_check: OrderCheck | None = None
     max_tokens: int | None = None
+    average: float = 0.0
     fitted: bool = False
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}
     distillation: Distillation | None = None

@@ -155,7 +155,6 @@ class Settings:
     rdrop_start: float | None = None  # Fraction of all steps before R-Drop begins.
     # Trainings from the same initial weights, with other seeds; the model is the mean of their weights.
     repeats: int | None = None
-    average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
@@ -206,8 +205,6 @@ class Settings:
         for name in FRACTIONS:
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
-        if not 0 <= self.average <= 1:
-            raise InputError(f"{setting('average')} is {self.average:g}, expected a fraction from 0 to 1.")
         if self.rdrop and self.dropout == 0:
             both = f"{setting('rdrop', self.rdrop)} and {setting('dropout', self.dropout)}"
             raise InputError(f"{both} were given, but R-Drop compares passes with different dropout. Leave one out.")
@@ -278,7 +275,6 @@ class FineTuneSettings(TypedDict, total=False):
     rdrop: float | None
     rdrop_start: float | None
     repeats: int | None
-    average: float
     explainable: bool
     class_balance: Literal["none", "weights", "sampling"]
     head_init: HeadInit

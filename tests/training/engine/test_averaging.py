@@ -5,19 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.training.helpers import Digest, Train, metrics, stop_at
-from torch import Tensor, nn
+from tests.training.helpers import Digest, metrics, stop_at
+from torch import nn
 
+import regard
+from regard import samples
 from regard.errors import FolderError, InputError
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.loop import Stopped
-from regard.training.settings import Settings
 
-LAST: dict[str, Any] = {"epochs": 6, "dev_fraction": 0.2, "log_every": 1, "average": 0.5}
+STEPS = 8
+PRETRAIN: dict[str, Any] = {
+    "objective": "causal",
+    "preset": "tiny-gpt2",
+    "steps": STEPS,
+    "lr": 3e-3,
+    "batch_tokens": 256,
+    "window": 32,
+    "eval_every": 2,
+    "log_every": 1,
+    "device": "cpu",
+}
+
+
+def pretrain(out: Path, **settings: Any) -> None:
+    regard.pretrain([samples.path("corpus")], out=out, **{**PRETRAIN, **settings})
 
 
 def test_mean_of_the_last_weights() -> None:
@@ -51,64 +66,54 @@ def test_frozen_weights_are_not_copied() -> None:
         average.restore({"weight": network.weight, "bias": network.bias})
 
 
-def test_model_without_validation_rows_has_the_mean(
-    small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weights: list[Tensor] = []
-    update = WeightAverage.update
-
-    def spy(self: WeightAverage, step: int) -> None:
-        weights.append(next(iter(self.parameters.values())).detach().clone())
-        update(self, step)
-
-    monkeypatch.setattr(WeightAverage, "update", spy)
-    settings: dict[str, Any] = {"steps": 8, "dev_fraction": 0.0}
-    small(tmp_path / "mean", **settings, average=0.5)
-    small(tmp_path / "plain", **settings)
-    mean, plain = (load_file(tmp_path / name / "model.safetensors") for name in ("mean", "plain"))
-    name = next(name for name in mean if mean[name].shape == weights[0].shape)
-    expected = np.mean([one.double().numpy() for one in weights[4:8]], 0)
-    np.testing.assert_allclose(mean[name].numpy(), expected, atol=1e-6)
-    assert not torch.equal(mean[name], plain[name])
-    torch.testing.assert_close(plain[name], weights[-1], rtol=0, atol=0)
-
-
-def test_mean_is_scored_in_the_last_part(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mean_is_scored_in_the_last_part(tmp_path: Path) -> None:
     """Scores before the averaged part are those of a training without averaging; later ones are not."""
-    small(tmp_path / "mean", **LAST)
-    small(tmp_path / "plain", **{**LAST, "average": 0.0})
-    both = [[line for line in metrics(tmp_path / name) if line["kind"] == "score"] for name in ("mean", "plain")]
-    half = metrics(tmp_path / "plain")[-1]["step"] / 2
-    early = [(mean, plain) for mean, plain in zip(*both, strict=True) if plain["step"] <= half]
-    late = [(mean, plain) for mean, plain in zip(*both, strict=True) if plain["step"] > half + 1]
-    assert early
-    assert late
-    assert all(mean["dev_loss"] == plain["dev_loss"] for mean, plain in early)
-    assert all(mean["dev_loss"] != plain["dev_loss"] for mean, plain in late)
-    losses = [[line for line in metrics(tmp_path / name) if line["kind"] == "log"] for name in ("mean", "plain")]
+    pretrain(tmp_path / "mean", average=0.5)
+    pretrain(tmp_path / "plain")
+    lines = [metrics(tmp_path / name) for name in ("mean", "plain")]
+    scores = [{line["step"]: line["dev_loss"] for line in one if line["kind"] == "score"} for one in lines]
+    same = [step for step in scores[0] if scores[0][step] == scores[1][step]]
+    assert list(scores[0]) == [2, 4, 6, 8]
+    assert same == [2, 4]
+    losses = [[line for line in one if line["kind"] == "log"] for one in lines]
     assert losses[0] == losses[1]  # the steps themselves are the same
 
 
-@pytest.mark.parametrize("step", [4, 15])
-def test_a_stopped_training_goes_on(small: Train, digest: Digest, tmp_path: Path, step: int) -> None:
-    small(tmp_path / "whole", **LAST)
+def test_model_without_validation_text_has_the_mean(tmp_path: Path) -> None:
+    """Of the last one of two steps, the mean is that step; of both, it lies in between."""
+    for average in (0.0, 0.5, 1.0):
+        pretrain(tmp_path / str(average), steps=2, dev_fraction=0.0, average=average, schedule="constant")
+    plain, last, both = (load_file(tmp_path / str(one) / "model.safetensors") for one in (0.0, 0.5, 1.0))
+    assert all(torch.equal(plain[name], last[name]) for name in plain)
+    assert any(not torch.equal(plain[name], both[name]) for name in plain)
+
+
+@pytest.mark.parametrize("step", [3, 7])
+def test_a_stopped_training_goes_on(digest: Digest, tmp_path: Path, step: int) -> None:
+    pretrain(tmp_path / "whole", average=0.5)
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **LAST, progress=stop_at(step))
-    assert (tmp_path / "run/state/average.safetensors").exists() == (step == 15)
-    small(tmp_path / "run", **LAST, resume=True)
+        pretrain(tmp_path / "run", average=0.5, progress=stop_at(step))
+    with pytest.raises(InputError, match=r"average: 0\.5 then, 0\.2 now"):
+        pretrain(tmp_path / "run", average=0.2, resume=True)
+    pretrain(tmp_path / "run", average=0.5, resume=True)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
     assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+    with pytest.raises(FolderError, match=r"average: 0\.5 then, 0\.0 now"):
+        pretrain(tmp_path / "run", resume=True)
 
 
-@pytest.mark.parametrize("fsdp", [False, True])
-def test_ranks_have_the_same_mean(torchrun: Any, digest: Digest, tmp_path: Path, fsdp: bool) -> None:
-    settings = {"steps": 6, "dev_fraction": 0.0, "average": 0.5, "log_every": 1, "fsdp": fsdp}
-    torchrun(tmp_path / "whole", **settings)
-    torchrun(tmp_path / "run", **settings, stop=5)
-    torchrun(tmp_path / "run", **settings, resume=True)
-    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+def test_ranks_with_sharded_weights_have_the_same_mean(torchrun: Any, tmp_path: Path) -> None:
+    """Two ranks train and are stopped; one goes on to the weights of an undisturbed training."""
+    settings = {**PRETRAIN, "dev_fraction": 0.0, "average": 0.75}
+    pretrain(tmp_path / "whole", **settings)
+    text = [str(samples.path("corpus"))]
+    torchrun(tmp_path / "run", call="pretrain", **settings, files=text, fsdp=True, stop=5)
+    pretrain(tmp_path / "run", **settings, fsdp=True, resume=True)
+    whole, run = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
+    for name, weight in whole.items():
+        torch.testing.assert_close(run[name], weight, rtol=0, atol=1e-6)
 
 
-def test_fraction_is_checked() -> None:
+def test_fraction_is_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"average is 1\.5, expected a fraction from 0 to 1"):
-        Settings(average=1.5)
+        pretrain(tmp_path / "run", average=1.5)

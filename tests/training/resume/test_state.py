@@ -133,6 +133,6 @@ def test_best_weights_are_linked_with_the_digest_they_were_written_with(small: T
 
 
 def test_a_setting_of_a_later_version_counts_as_its_default(tmp_path: Path) -> None:
-    check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "average": 0.0})
-    with pytest.raises(InputError, match=r"average: 0\.0 then, 0\.2 now"):
-        check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "average": 0.2})
+    check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "overlap": 0.25})
+    with pytest.raises(InputError, match=r"overlap: 0\.25 then, 0\.5 now"):
+        check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "overlap": 0.5})

@@ -76,6 +76,9 @@ class PretrainCommand:
     mask_unit: Annotated[
         Literal["token", "word", "span"], arg(help="Mask single tokens, whole words, or spans of tokens.")
     ] = "token"
+    average: Annotated[
+        float, arg(help="Fraction of the steps at the end whose weights are averaged; 0 disables averaging.")
+    ] = 0.0
     encoding: Encoding = None
     resume: Resume = False
     overwrite: Overwrite = False
@@ -145,6 +148,7 @@ def run(command: PretrainCommand) -> None:
             store=command.store,
             mask_rate=command.mask_rate,
             mask_unit=command.mask_unit,
+            average=command.average,
             encoding=command.encoding,
             resume=command.resume,
             overwrite=command.overwrite,

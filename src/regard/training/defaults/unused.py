@@ -6,7 +6,7 @@ from regard.training.settings import Settings
 
 OF_STEPS = (
     *("batch_tokens", "schedule", "warmup", "weight_decay", "max_grad_norm", "adam_beta1", "adam_beta2", "adam_eps"),
-    *("layerwise_lr_decay", "label_smoothing", "rdrop", "average", "explainable", "patience", "eval_every"),
+    *("layerwise_lr_decay", "label_smoothing", "rdrop", "explainable", "patience", "eval_every"),
 )
 OF_CONTRASTIVE_STEPS = ("lr", "batch_size")
 

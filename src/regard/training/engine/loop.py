@@ -115,7 +115,7 @@ class _Loop:
             gather=self.world.all_reduce if self.world.ranks > 1 else None,
             distillation=job.distillation,
         )
-        self.average = WeightAverage(job.network, fraction=self.settings.average, steps=job.steps)
+        self.average = WeightAverage(job.network, fraction=job.average, steps=job.steps)
         self.shape, self.epoch_steps = job.shape, 1
         self.at = TrainingPosition(
             micro_tokens=job.micro_batch_tokens or self.settings.micro_batch_tokens or job.batches.tokens
@@ -187,7 +187,6 @@ class _Loop:
             for tensor in state.values():
                 tensor.zero_()
         self.stepper.reset()
-        self.average = WeightAverage(self.job.network, fraction=self.settings.average, steps=self.job.steps)
         self.at = TrainingPosition(micro_tokens=self.at.micro_tokens)
         self.best, self.early = None, False
         self.record = self.job.progress if self.world.is_main_process else None

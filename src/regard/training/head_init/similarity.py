@@ -160,7 +160,6 @@ def _fit(job: TrainingJob, examples: Examples, training: SimilarityTraining, see
         warmup=0.1,
         adam_beta2=0.999,
         layerwise_lr_decay=1.0,
-        average=0.0,
         rdrop=0.0,
         rdrop_start=0.0,
         repeats=1,
