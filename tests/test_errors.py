@@ -135,7 +135,7 @@ FREE = {
     "gradient_checkpointing",
     "explainable",
 }  # any text, or true and false
-CHOICES = {"schedule", "class_balance", "head_init", "pooling", "both_orders", "refit", "vocabularies", "dtype"}
+CHOICES = {"schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype"}
 CHOICES |= {"compile"}
 CHOICES |= {f"model.{name}" for name in ("positions", "norm", "norm_first", "cell")}
 CHOICES |= {"model.attention.score", "model.attention.select"}

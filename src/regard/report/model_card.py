@@ -155,7 +155,7 @@ def _training(facts: RunFacts) -> list[str]:
     return [
         "## How it was trained",
         "",
-        f"{size}{_similarity(run)}{_both_orders(run)}; learning rate {settings['lr']:.2g},",
+        f"{size}{_similarity(run)}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
         "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has scores of",
         f"parts of the rows, and the mistakes{label_errors}.",
@@ -164,14 +164,6 @@ def _training(facts: RunFacts) -> list[str]:
         "![curves](curves.png)",
         "",
     ]
-
-
-def _both_orders(run: Mapping[str, Any]) -> str:
-    if run["settings"].get("both_orders") == "yes":
-        return ", with text pairs in both orders"
-    if run.get("pair_order", {}).get("both_orders"):
-        return ", with text pairs in both orders in all trainings but the first"
-    return ""
 
 
 def _repeated(contrastive: Mapping[str, Any]) -> str:

@@ -288,7 +288,6 @@ def _data(facts: RunFacts) -> str:
         "started from": run["start"],
         **({"contrastive steps": str(run["contrastive"]["steps"])} if "contrastive" in run else {}),
         **({"similarity learned from": f"{run['similarity']['pairs']:,} pairs"} if "similarity" in run else {}),
-        **({"order of the texts": _pair_order(run["pair_order"])} if "pair_order" in run else {}),
         "hash of the tokenizer": ", ".join(run.get("tokenizer") or ()),
         "trained on": run["device"],
         "tokens": f"{run['done']['tokens']:,}",
@@ -296,12 +295,6 @@ def _data(facts: RunFacts) -> str:
         **{f"{name} version": value for name, value in {"regard": run["regard"], **run["versions"]}.items()},
     }
     return card("Data and environment", key_values(values), name="data")
-
-
-def _pair_order(order: Mapping[str, Any]) -> str:
-    """In which order text pairs were read, and why."""
-    how = "both orders after the first training" if order["both_orders"] else "as it is"
-    return f"{how} ({order['main']} {order['original']:.3f}, with swapped texts {order['swapped']:.3f})"
 
 
 def _rounded(value: float | None) -> str:

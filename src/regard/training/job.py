@@ -57,8 +57,6 @@ class TrainingJob:
     writes_files: bool = True  # whether metrics and the training state are written; not when training again on all rows
     average: float = 0.0  # fraction of the steps at the end whose weights are averaged
     saves_initial: bool = False  # whether the state has the weights that a repeated training begins from
-    # The rows of repeated trainings, from the main score of the first; the same rows if None.
-    repeated_source: Callable[[float | None], BatchSource] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None

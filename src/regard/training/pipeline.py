@@ -13,7 +13,6 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from regard.errors import InputError, setting
@@ -168,8 +167,6 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
             job = replace(job, record=False, compile="no")
     if inputs.fitted:
         job = replace(job, steps=0)
-    if inputs.order_check is not None:
-        job = replace(job, repeated_source=partial(inputs.order_check.source, job, report=context.report))
     return with_validation(job, inputs)
 
 
@@ -266,7 +263,6 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "pretrained": inputs.model.pretrained,
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
-        **({} if inputs.order_check is None else inputs.order_check.details()),
     }
     labels = job.task.names if isinstance(job.task, Classify) and job.task.kind == "single" else ()
     note = score_note(rows.rows, scores, split_off=inputs.data.split_off, labels=labels)
@@ -351,8 +347,6 @@ def resume_settings(settings: Settings) -> dict[str, Any]:
     values = {name: value for name, value in asdict(settings).items() if name not in FREE_SETTINGS}
     if settings.model == ModelSettings():
         del values["model"]  # so that runs of versions without these settings resume
-    if settings.both_orders == "auto":
-        del values["both_orders"]
     readable: dict[str, Any] = json.loads(json.dumps(values))
     return readable
 

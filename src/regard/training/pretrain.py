@@ -53,7 +53,7 @@ LABEL_SETTINGS = (
     "rdrop_start",
     "repeats",
     "explainable",
-    *("bpe_dropout", "beams", "both_orders", "refit", "overlap"),
+    *("bpe_dropout", "beams", "refit", "overlap"),
 )
 
 

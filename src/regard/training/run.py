@@ -20,7 +20,6 @@ from regard.training.engine.distributed.world import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
-from regard.training.pair_order import OrderCheck
 from regard.training.settings import Settings
 from regard.training.validation import ValidationRows
 
@@ -91,7 +90,6 @@ class TrainingInputs:
     refit: the same with all rows, validation rows too, and another network: what is written in the end.
     head_only_refit: whether that network has the vectors of the first, and only its head is fitted again.
     saved_settings: those that a resumed run began with, in place of what would be chosen now.
-    order_check: decides whether repeated trainings read text pairs in both orders.
     average: fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     details: further fields of run.json, from the final scores.
     """
@@ -111,7 +109,6 @@ class TrainingInputs:
     refit: Callable[[], TrainingInputs] | None = None
     head_only_refit: bool = False
     saved_settings: Mapping[str, Any] = field(default_factory=dict)
-    order_check: OrderCheck | None = None
     max_tokens: int | None = None
     average: float = 0.0
     fitted: bool = False

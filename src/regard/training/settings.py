@@ -42,7 +42,7 @@ AT_LEAST_0 = (
     "rdrop",
 )
 CHOICES = (
-    *("schedule", "class_balance", "head_init", "pooling", "both_orders", "refit", "vocabularies", "dtype", "compile"),
+    *("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"),
 )
 TRACKERS = ("tensorboard", "wandb", "mlflow")
 FRACTIONS = (
@@ -173,8 +173,6 @@ class Settings:
     context: int | None = None
     # Fraction of the rows for validation if no validation data is given; 0 disables it; 0.1 or less of many rows.
     dev_fraction: float | None = None
-    # Train on text pairs in both orders; auto: if the first of several trainings scores as well with swapped texts.
-    both_orders: Literal["auto", "yes", "no"] = "auto"
     refit: Literal["auto", "yes", "no"] = "auto"  # Train again on all rows at the end; auto: with few rows.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
@@ -287,7 +285,6 @@ class FineTuneSettings(TypedDict, total=False):
     overlap: float
     context: int | None
     dev_fraction: float | None
-    both_orders: Literal["auto", "yes", "no"]
     refit: Literal["auto", "yes", "no"]
     patience: int
     eval_every: int

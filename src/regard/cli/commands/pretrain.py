@@ -98,7 +98,6 @@ class SettingsInHelp(Settings):
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     head_init: Annotated[HeadInit, Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
-    both_orders: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     refit: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     bpe_dropout: Annotated[float, Suppress] = 0.0

@@ -26,7 +26,7 @@ from regard.training.settings import Lora
 # Flags by the title of their group, for all commands. A flag without a group is listed first, with --help.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Data": (
-        *("task", "dev", "dev_fraction", "both_orders", "refit", "format", "columns", "encoding", "labels"),
+        *("task", "dev", "dev_fraction", "refit", "format", "columns", "encoding", "labels"),
         *("skip_bad", "store"),
         *("window", "overlap", "context", "prefix", "bpe_dropout", "mask_rate", "mask_unit"),
     ),

@@ -225,8 +225,6 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if (chosen.repeats or 1) > 1:
         reason = "the mean of the weights of several short trainings is better than one long training"
         yield SettingReason("repeats", f"{chosen.repeats}", reason if user.repeats is None else BY_USER)
-    if inputs.task.name == "pair":
-        yield _both_orders(user, chosen, inputs)
 
 
 def _dropout(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
@@ -246,22 +244,6 @@ def _freeze(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterato
         what = "texts" if inputs.fitted else "pairs"
         reason = f"few {what} on a CPU are learned faster, and as well or better, without training the first layer"
         yield SettingReason("freeze", " ".join(chosen.freeze), reason if user.freeze is None else BY_USER)
-
-
-def _both_orders(user: Settings, chosen: Settings, inputs: TrainingInputs) -> SettingReason:
-    if user.both_orders != "auto":
-        return SettingReason("both_orders", user.both_orders, BY_USER)
-    unknown, why_not = "it is not known whether the order of the two texts matters; give yes if it does not", ""
-    if inputs.order_check is None:
-        why_not = "a teacher or another setting needs each pair as it is"
-    elif inputs.validation is None:
-        why_not = f"without validation rows, {unknown}"
-    elif (chosen.repeats or 1) == 1:
-        why_not = f"with one training, {unknown}"
-    if why_not:
-        return SettingReason("both_orders", "no", why_not)
-    reason = "if the first training is as good on validation rows with swapped texts, the others read both orders"
-    return SettingReason("both_orders", "auto", reason)
 
 
 def _rdrop(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:

@@ -76,8 +76,6 @@ def fit(job: TrainingJob) -> FitResult:
         loop.report_note("an earlier step than the last was the best: the training is not repeated")
         return result
     mean = {name: tensor.clone() for name, tensor in weights_of(job.network).items()}
-    if job.repeated_source is not None:
-        loop.job = replace(loop.job, source=job.repeated_source(result.best))
     for number in range(2, repeats + 1):
         again = loop.repeat(number)
         result = replace(result, seconds=result.seconds + again.seconds, tokens=result.tokens + again.tokens)

@@ -27,10 +27,9 @@ from regard.training.from_scratch.baseline_model import baseline_model, check_ba
 from regard.training.from_scratch.preset_model import preset_config
 from regard.training.head_init.initializer import is_fitted, planned_contrastive, planned_similarity, weight_initializer
 from regard.training.initial_model import InitialModel, initial_model
-from regard.training.inputs.source import epoch_source, joins_records, order_check
+from regard.training.inputs.source import epoch_source, joins_records
 from regard.training.inputs.start_lines import start_lines
 from regard.training.load_data import LabeledData, vocabulary_texts
-from regard.training.pair_order import BothOrders
 from regard.training.run import TrainingInputs
 from regard.training.settings import Settings
 from regard.training.validation import RecordValidation
@@ -78,8 +77,7 @@ def labeled_inputs(
         fitted=is_fitted(model, baseline, user_settings),
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
-        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences | BothOrders) else None,
-        order_check=order_check(task, data, source, preprocessing, settings, distillation),
+        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
         distillation=distillation,
     )
 

@@ -35,8 +35,6 @@ def with_refit(
         second = build(whole)
         if head_only and isinstance(second.initialize, ProbeInitializer):
             second = replace(second, initialize=replace(second.initialize, trained=inputs.model.checkpoint.network))
-        if second.order_check is not None and inputs.order_check is not None:
-            second.order_check.scores = inputs.order_check.scores
         same = {name: getattr(inputs.settings, name) for name in MODEL_SETTINGS}
         return replace(second, recipe=inputs.recipe, settings=replace(second.settings, **same))
 

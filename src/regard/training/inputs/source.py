@@ -15,7 +15,6 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource
 from regard.training.load_data import LabeledData
-from regard.training.pair_order import BothOrders, OrderCheck, check_both_orders
 from regard.training.settings import Settings
 
 
@@ -35,7 +34,6 @@ def epoch_source(
     joined: bool = False,
 ) -> tuple[BatchSource, Examples]:
     """The sequences of each epoch, and those that their lengths are planned with. joined: of several records each."""
-    check_both_orders(task, settings, distilled=distillation is not None)
     if joined:
         sentences = task.joined_source(data.train, preprocessing, seed=settings.seed)
         return sentences, sentences.epoch(0)
@@ -50,22 +48,6 @@ def epoch_source(
     examples = task.examples(data.train, preprocessing, labeled=True)
     if settings.explainable:
         return MaskedWordsSource.of(examples, preprocessing.tokenizer, seed=settings.seed), examples
-    if settings.both_orders == "yes":
-        return BothOrders.of(examples, task, data.train, preprocessing, seed=settings.seed), examples
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples
-
-
-def order_check(
-    task: Task,
-    data: LabeledData,
-    source: BatchSource,
-    preprocessing: Preprocessing,
-    settings: Settings,
-    distillation: Distillation | None,
-) -> OrderCheck | None:
-    """For text pairs, unless the user, a teacher or another setting decides what an epoch reads."""
-    if task.name != "pair" or settings.both_orders != "auto" or distillation is not None:
-        return None
-    return OrderCheck(source, data.train, data.dev, preprocessing) if isinstance(source, Examples) else None
