@@ -249,7 +249,6 @@ class RecurrentConfig:
     window: int | None = None  # local attention: tokens on each side of its center; None for global attention
     center: str = "monotone"  # of a local window: the same position in the source, or a predicted one
     input_feeding: bool = False  # the attention output of a step is an input of the next
-    sampling: float = 0.0  # scheduled sampling: fraction of own predictions as inputs at the end of training
     tied: bool = False  # the output layer shares the embedding matrix
     target_vocabulary: int | None = None  # of a decoder with its own vocabulary; the encoder's when None
     dropout: float = 0.2
@@ -287,8 +286,6 @@ class RecurrentConfig:
             )
         if self.input_feeding and self.score == "none":
             raise InputError("input feeding needs attention. Set score, or leave input_feeding out.")
-        if not 0 <= self.sampling <= 1:
-            raise InputError(f"sampling is {self.sampling:g}, expected a fraction from 0 to 1.")
 
     @property
     def output_vocabulary(self) -> int:

@@ -179,9 +179,6 @@ class BagNetwork(nn.Module):
     def decoder(self) -> None:
         """None: this network does not generate text."""
 
-    def set_training_progress(self, done: float) -> None:
-        """Called during training with the fraction that is done; this network does not depend on it."""
-
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """The rows of all features, or of those at the positions `at`, and the logits of the head."""
         if target is not None:

@@ -152,9 +152,6 @@ class NgramNetwork(nn.Module):
     def reader(self) -> NgramCounts:
         return self.decoder
 
-    def set_training_progress(self, done: float) -> None:
-        """Called during training with the fraction that is done; this network does not depend on it."""
-
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """The context of every token, or of those at the positions `at`, and the log-probabilities of the next."""
         if target is not None:

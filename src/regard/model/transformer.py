@@ -264,9 +264,6 @@ class Transformer(nn.Module):
             return torch.cat((at, batch.first()))
         return None
 
-    def set_training_progress(self, done: float) -> None:
-        """Called during training with the fraction that is done; a Transformer does not depend on it."""
-
     def new_cache(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
         """An empty cache for a number of sequences, or for the targets of a `source`, which the encoder reads now."""
         if self.decoder is None:

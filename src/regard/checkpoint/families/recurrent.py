@@ -25,7 +25,6 @@ ALONE = (
     "embedding_width",
     "layers",
     "cell",
-    "sampling",
     "tied",
     "dropout",
 )  # settings of a decoder

@@ -102,9 +102,6 @@ class BidirectionalNetwork(nn.Module):
     def decoder(self) -> None:
         """None: this network does not generate text."""
 
-    def set_training_progress(self, done: float) -> None:
-        """Called during training with the fraction that is done; this network does not depend on it."""
-
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """Hidden states and logits; of tokens (N, 2, V): the next token and the previous one."""
         if target is not None:

@@ -143,18 +143,11 @@ class Decoder(nn.Module):
         past: DecoderState,
         *,
         weights: list[Tensor] | None = None,
-        head: nn.Module | None = None,
-        sampling_fraction: float = 0.0,
     ) -> tuple[Tensor, DecoderState]:
-        """(N, D) states at every token, and the decoder state after the last; `weights` receives (N, S) alignments.
-
-        With `words`, the language head, a `share` of the words read is replaced by those the decoder would have said.
-        """
+        """(N, D) states at every token, and the decoder state after the last; `weights` receives (N, S) alignments."""
         steps = Unrolled.of(target)
-        if self.input_feeding or (sampling_fraction > 0 and head is not None):
-            return self.forward_step_by_step(
-                target, past, steps, weights=weights, head=head, sampling_fraction=sampling_fraction
-            )
+        if self.input_feeding:
+            return self.forward_step_by_step(target, past, steps, weights=weights)
         x_NE = self.dropout(self.tokens(target.ids))
         hidden_ND, state = self.layers(x_NE, target, steps, past.state)
         feed_BD = past.feed_BD
@@ -173,8 +166,6 @@ class Decoder(nn.Module):
         steps: Unrolled,
         *,
         weights: list[Tensor] | None,
-        head: nn.Module | None,
-        sampling_fraction: float,
     ) -> tuple[Tensor, DecoderState]:
         """One step per token; sequences leave the batch when they end."""
         state = tuple(part[:, steps.rows] for part in past.state)
@@ -185,14 +176,12 @@ class Decoder(nn.Module):
         outputs: list[Tensor] = []
         weights_so_far: list[Tensor] = []
         ends: list[tuple[State, Tensor]] = []
-        for number, (ids_R, positions_R) in enumerate(zip(ids, positions, strict=True)):
+        for ids_R, positions_R in zip(ids, positions, strict=True):
             active = len(ids_R)
             if active < len(feed_RD):  # the last sequences have ended
                 ends.append((tuple(part[:, active:] for part in state), feed_RD[active:]))
                 state, feed_RD = tuple(part[:, :active] for part in state), feed_RD[:active]
                 memory = None if memory is None else memory.first(active)
-            if number and head is not None and sampling_fraction > 0:
-                ids_R = scheduled_sampling(ids_R, outputs[-1][:active], head, sampling_fraction)
             hidden_RD, state, looked_RS = self.step(ids_R, positions_R, state, feed_RD, memory)
             feed_RD = hidden_RD if self.input_feeding else feed_RD
             outputs.append(self.dropout(hidden_RD))
@@ -227,14 +216,6 @@ class Decoder(nn.Module):
         return DecoderState(state, past.feed_BD.to(feed_RD.dtype).index_copy(0, rows, feed_RD), past.encoder)
 
 
-def scheduled_sampling(ids_R: Tensor, before_RD: Tensor, head: nn.Module, fraction: float) -> Tensor:
-    """Scheduled sampling (Bengio et al. 2015): feed a fraction of its own predictions to the decoder."""
-    with torch.no_grad():
-        predicted_R = head(before_RD).argmax(-1)
-    own_R = torch.rand(len(ids_R), device=ids_R.device) < fraction
-    return torch.where(own_R, predicted_R, ids_R)
-
-
 class RecurrentNetwork(nn.Module):
     """A GRU or LSTM decoder or encoder-decoder, with the same interface as a Transformer (Sutskever et al. 2014)."""
 
@@ -254,16 +235,11 @@ class RecurrentNetwork(nn.Module):
             self.heads["language"] = nn.Linear(config.width, config.output_vocabulary)
             if config.tied:
                 self.heads["language"].weight = tokens.weight
-        self.sampling_fraction = 0.0  # fraction of inputs replaced by own predictions now, in training
 
     @property
     def reader(self) -> Encoder | Decoder:
         """The part that reads the input text: the encoder, or the decoder of a decoder-only network."""
         return self.encoder if self.encoder is not None else self.decoder
-
-    def set_training_progress(self, done: float) -> None:
-        """Set the fraction of training that is done; scheduled sampling grows with it (Bengio et al. 2015)."""
-        self.sampling_fraction = self.config.sampling * done
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """Hidden states and logits of the next token, at all positions of the target (or text) or only at `at`."""
@@ -281,8 +257,7 @@ class RecurrentNetwork(nn.Module):
                 )
             memory_MD, past = self.encode(batch)
         head = next(iter(self.heads.values()), None)
-        fraction = self.sampling_fraction if self.training else 0.0
-        hidden_ND, _ = self.decoder(target, past, head=head, sampling_fraction=fraction)
+        hidden_ND, _ = self.decoder(target, past)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         return Output(chosen_ND, None if head is None else head(chosen_ND), memory=memory_MD)
 

@@ -279,7 +279,6 @@ class _Loop:
         assert settings.warmup is not None
         seed_step(settings.seed, step, self.world.rank, self.device)
         set_lr(self.optimizer, settings.lr * lr_factor(settings.schedule, step, self.job.steps, settings.warmup))
-        self.job.network.set_training_progress(step / self.job.steps)
         self.stepper.set_rdrop(self._rdrop(step))
         for number, part in enumerate(parts):
             with self.stepper.unsynced(last=number == len(parts) - 1):
