@@ -67,14 +67,12 @@ class Plan:
     lr: float = 3e-4
     batch_size: int = 256
     context: int | None = None  # tokens around a sentence to tag; as the teacher if None
-    relations: bool = False  # between the teacher's values; without them, steps are recorded as CUDA graphs
 
 
 BASELINES = (Plan("static", None), Plan("ngram", None))
 PLANS = {
     "sst2": (
         Plan("4x192", Shape(4, 192, 768)),
-        Plan("4x192-relations", Shape(4, 192, 768), relations=True),
         Plan("3x256", Shape(3, 256, 768), 2.5e-4),
     ),
     "agnews": (Plan("4x192", Shape(4, 192, 768)), Plan("3x256", Shape(3, 256, 768), 2.5e-4), *BASELINES),
@@ -258,7 +256,7 @@ def _student(job: Job, plan: Plan) -> None:
     limit = max_vocabulary(plan.shape, config)
     spec = CandidateSpec(plan.name, "student", "student", shape=plan.shape, trim=True, max_tokens=limit)
     again = replace(spec, name=f"{plan.name}-again")
-    workshop = Workshop(teacher, data, {**settings, "lr": plan.lr}, relations=plan.relations)
+    workshop = Workshop(teacher, data, {**settings, "lr": plan.lr})
     _make(job, workshop, spec, 0.3)
     shutil.copytree(job.work.model(spec), job.work.folder(again.slug) / "start")
     if job.options.rows is None:  # as many steps as the time is enough for, by the speed of the first training

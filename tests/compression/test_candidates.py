@@ -122,13 +122,10 @@ def test_ngrams_learn_from_the_teacher(
     assert [answer.json()["label"] for answer in answers] == ["good", "bad"]
 
 
-@pytest.mark.parametrize(("relations", "needs_teacher"), [(None, False), (True, True), (False, False)])
-def test_fitted_students_learn_no_relations_unless_asked(
-    teacher: Teacher, labeled: LabeledData, relations: bool | None, needs_teacher: bool
-) -> None:
-    shop = Workshop(teacher, labeled, {}, relations=relations)
+def test_only_students_of_the_same_width_learn_layers(teacher: Teacher, labeled: LabeledData) -> None:
+    shop = Workshop(teacher, labeled, {})
     narrow, wide = shop._distillation({0: 1}, same_width=False), shop._distillation({0: 1}, same_width=True)
-    assert (narrow.network is not None, narrow.fits_recorded_steps) == (needs_teacher, not needs_teacher)
+    assert (narrow.network is not None, narrow.fits_recorded_steps) == (False, True)
     assert wide.network is not None
 
 

@@ -71,7 +71,6 @@ class Workshop:
     seconds: dict[str, float] = field(default_factory=dict)  # duration of trainings
     answered: bool = False  # if the teacher's answers for all rows are on disk
     more_rows: Callable[[], None] | None = None  # adds rows to `data`, called once before the first training
-    relations: bool | None = None  # if narrower students learn the relations between values; None: unless fitted
 
     @property
     def teacher_folder(self) -> Path:
@@ -158,15 +157,12 @@ class Workshop:
 
     def _distillation(self, layers: dict[int, int], *, same_width: bool) -> Distillation:
         network = self.teacher.model.network
-        relations = self.relations if self.relations is not None else not can_fit(self.teacher.model.config)
-        learns_layers = bool(layers) and (same_width or relations)
+        learns_layers = bool(layers) and same_width
         return Distillation(
             self.teacher.soft_targets,
             identity=self.teacher.identity,
             network=network if isinstance(network, Transformer) and learns_layers else None,
             layers=layers,
-            hidden_weight=1.0 if same_width else 0.0,
-            relation_weight=0.0 if same_width else 1.0,
         )
 
     def _train_baseline(self, candidate: CandidateSpec, folder: Path, budget: float | None) -> None:

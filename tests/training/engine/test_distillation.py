@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from regard.training.engine.distillation import (
     Distillation,
     LayerMatcher,
     distillation_loss,
-    relation_loss,
     soft_divergence,
 )
 
@@ -87,25 +85,11 @@ def test_numbers_are_compared_as_they_are() -> None:
     assert loss.sum == pytest.approx(0.25 * 2)
 
 
-def test_relations_do_not_depend_on_the_width() -> None:
-    torch.manual_seed(0)
-    values = torch.randn(6, 24)
-    assert relation_loss(values, values, BATCH) == pytest.approx(0, abs=1e-6)
-    assert relation_loss(torch.randn(6, 12), values, BATCH) > 0
-    narrow, wide = torch.randn(6, 16), torch.randn(6, 24)  # 8 heads in both
-    parts = [
-        relation_loss(narrow[start:end], wide[start:end], Ragged.of([[0] * (end - start)]))
-        for start, end in itertools.pairwise(BATCH.bounds.tolist())
-    ]
-    assert relation_loss(narrow, wide, BATCH) == pytest.approx(float(sum(parts)) / len(BATCH), rel=1e-5)
-
-
-@pytest.mark.parametrize("weights", [{"hidden_weight": 1.0}, {"relation_weight": 1.0}])
-def test_equal_layers_have_no_loss(weights: dict[str, float]) -> None:
+def test_equal_layers_have_no_loss() -> None:
     student, teacher = (random_checkpoint("tiny-bert").network for _ in range(2))
     assert isinstance(student, Transformer)
     assert isinstance(teacher, Transformer)
-    matcher = LayerMatcher(student, settings(network=teacher, layers={0: 0, 1: 1}, **weights))
+    matcher = LayerMatcher(student, settings(network=teacher, layers={0: 0, 1: 1}))
     student.read(BATCH)
     assert float(matcher.loss(BATCH).detach()) == pytest.approx(0, abs=1e-5)
     weight = student.get_parameter("encoder.layers.0.attention.qkv.weight")
