@@ -51,9 +51,7 @@ def test_it_learns_whether_every_question_has_an_answer(task, questions):
     assert task.labels is None
 
 
-@pytest.mark.parametrize(
-    "settings", [{"class_balance": "weights"}, {"class_balance": "sampling"}, {"label_smoothing": 0.1}]
-)
+@pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
 def test_what_is_for_labels_is_refused(questions, settings):
     with pytest.raises(InputError, match=r"is for labels"):
         QuestionAnswering.from_records(questions, **settings)

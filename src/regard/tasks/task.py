@@ -23,7 +23,6 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
 from regard.display import html_summary
 from regard.errors import FolderError, InputError, setting
-from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
@@ -293,18 +292,6 @@ class Task(ABC):
     @abstractmethod
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         """Add an answer and its record to the meter."""
-
-    def length_penalties(
-        self,
-        generator: TextGenerator,
-        records: Sequence[Record],
-        preprocessing: Preprocessing,
-        *,
-        beams: int,
-        batch_tokens: int,
-    ) -> dict[float, float]:
-        """The main score on validation records for several length penalties of beam search; none by default."""
-        return {}
 
     def is_correct(self, answer: Answer, record: Record) -> bool | None:
         """Whether the answer is right; None for tasks whose answers are more or less right."""

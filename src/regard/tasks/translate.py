@@ -19,7 +19,6 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sentences import split_sentences
 from regard.data.records import Record, TranslateRecord
 from regard.errors import InputError
-from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.bag import BagNetwork
@@ -27,7 +26,6 @@ from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.transformer import Output
 from regard.tasks.greedy import DecodedSequence, greedy_decode
-from regard.tasks.length_penalty import length_penalty_scores
 from regard.tasks.recipe import Recipe, translation_recipe
 from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 from regard.text.tokenizer import Tokenizer
@@ -182,17 +180,6 @@ class Translate(Task):
         assert self.tokenizer is not None
         parts = [self.tokenizer.decode_generated(one.ids).strip() for one in outputs]
         return TranslationAnswer(len(outputs), translation=" ".join(parts), score=sum(one.score for one in outputs))
-
-    def length_penalties(
-        self,
-        generator: TextGenerator,
-        records: Sequence[Record],
-        preprocessing: Preprocessing,
-        *,
-        beams: int,
-        batch_tokens: int,
-    ) -> dict[float, float]:
-        return length_penalty_scores(self, generator, records, preprocessing, beams=beams, batch_tokens=batch_tokens)
 
     def meter(self) -> Meter:
         return TranslationMeter()

@@ -19,7 +19,7 @@ from regard.errors import InputError, setting
 from regard.tasks.classify import Classify
 from regard.tasks.inference import ScoreResult, score_outputs
 from regard.tasks.task import Answer, Task
-from regard.training.decoding import tune_decoding, with_decoding
+from regard.training.decoding import with_beams
 from regard.training.defaults.recipes import resolve_settings, without_steps
 from regard.training.engine.distributed.fsdp import unshard
 from regard.training.engine.distributed.world import leave_process_group
@@ -269,13 +269,8 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     if note is not None:
         context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": note}))
     uncalibrated = None if first_scores is None else first_scores.calibration
-    decoding = tune_decoding(job, inputs.model, inputs.validation)
-    if decoding is not None:
-        context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": str(decoding)}))
-        details["decoding"] = decoding._asdict()
     if job.settings.beams > 1:
-        penalty = 1.0 if decoding is None else decoding.length_penalty
-        checkpoint = with_decoding(inputs.model.checkpoint, job.settings.beams, penalty)
+        checkpoint = with_beams(inputs.model.checkpoint, job.settings.beams)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
     return TrainedRun(context, inputs, job, fitted, task, scores, details, rows.rows, answers, uncalibrated)

@@ -15,7 +15,6 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.text_source import PairRows, Stream
 from regard.data.records import Record
 from regard.errors import InputError, setting
-from regard.generate.generator import TextGenerator
 from regard.model.kernels.dispatch import without_tiles
 from regard.tasks.inference import RowSource, ScoreResult, network_runner, score_records, score_rows
 from regard.tasks.task import RowOutputs, Task
@@ -88,13 +87,6 @@ class RecordValidation:
                 return examples
             self._examples[key] = examples
         return self._examples[key]
-
-    def length_penalties(self, job: TrainingJob, generator: TextGenerator) -> dict[float, float]:
-        """The main score for several length penalties of beam search; none if the task does not decode."""
-        rows = self._sample(job.task.max_dev_rows)
-        tokens = _batch_tokens(_device(job))
-        beams = job.settings.beams
-        return job.task.length_penalties(generator, rows, self.preprocessing, beams=beams, batch_tokens=tokens)
 
     def _sample(self, limit: int | None) -> Sequence[Record]:
         """At most `limit` of the records, evenly spaced."""
