@@ -2,15 +2,14 @@
 
     python benchmarks/translate.py --data ../shared/data
     python benchmarks/translate.py --pairs en-de --networks gru gru-additive --device cpu --set epochs=1
-    python benchmarks/translate.py --pairs en-de --networks transformer-small --grid rdrop=0,2.5 \\
-        bpe_dropout=0,0.1 --seeds 0 1 2
+    python benchmarks/translate.py --pairs en-de --networks transformer-small --grid rdrop=0,2.5 --seeds 0 1 2
     python benchmarks/translate.py --pairs en-de --networks transformer-small --bpe 8000 --set epochs=60 lr=0.003 \\
         rdrop=2.5 'model={"layers": 4, "decoder_layers": 4}'
 
 Every network learns the same pairs with the same joint vocabulary, and writes greedily and with five beams, for several
 length penalties. What is not set here is what `regard train` chooses. `--grid` trains with all combinations of these
-values. With `--bpe SIZE` the vocabulary is BPE of that size; without it, the preset's, unless bpe_dropout is above 0. A
-line a training goes to translate.jsonl, so that several of these may run side by side.
+values. With `--bpe SIZE` the vocabulary is BPE of that size; without it, the preset's. A line a training goes
+to translate.jsonl, so that several of these may run side by side.
 """
 
 from __future__ import annotations

@@ -99,7 +99,6 @@ BAD = {
     "rdrop_start": "1",
     "repeats": "0",
     "context": "-1",
-    "bpe_dropout": "1",
     "beams": "0",
     "dropout": "1.5",
     "window": "0",
@@ -171,7 +170,7 @@ def test_a_value_out_of_range_names_the_flag(
 
 
 @pytest.mark.parametrize(
-    "name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "context", "rdrop", "bpe_dropout", "beams"]
+    "name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "context", "rdrop", "beams"]
 )
 def test_settings_without_meaning_are_refused_by_pretrain(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     flag = f"--{name.replace('_', '-')}"

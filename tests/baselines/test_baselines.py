@@ -47,7 +47,6 @@ def test_a_task_that_a_baseline_cannot_do(name: str, task: str, message: str) ->
         ({"preset": "probe", "lr": 1e-3}, "fitted at once, without training steps"),
         ({"preset": "ngram", "explainable": True}, "its weights show what counts"),
         ({"preset": "ngrams"}, 'Did you mean "ngram"'),
-        ({"preset": "ngram", "class_balance": "sampling"}, "is not possible for a baseline"),
     ],
 )
 def test_settings_without_an_effect_are_refused(

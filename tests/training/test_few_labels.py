@@ -121,7 +121,7 @@ def test_a_learning_rate_and_a_batch_size_are_for_its_steps(encoder: Path, tmp_p
 
 
 def test_settings_that_change_nothing_are_named(encoder: Path, tmp_path: Path) -> None:
-    unused: dict[str, Any] = {"weight_decay": 0.5, "warmup": 0.5, "label_smoothing": 0.2, "class_balance": "sampling"}
+    unused: dict[str, Any] = {"weight_decay": 0.5, "warmup": 0.5, "label_smoothing": 0.2}
     lines: list[str] = []
 
     def keep(event: TrainingEvent) -> None:
@@ -129,7 +129,7 @@ def test_settings_that_change_nothing_are_named(encoder: Path, tmp_path: Path) -
 
     shared: dict[str, Any] = {"start": encoder, "refit": "no"}
     regard.train(ROWS, out=tmp_path / "unused", progress=keep, **shared, **unused)
-    said = "unused: warmup, weight_decay, label_smoothing, class_balance, since the weights are set without training"
+    said = "unused: warmup, weight_decay, label_smoothing, since the weights are set without training"
     assert [line for line in lines if line.startswith("unused")] == [
         f"{said} steps; --epochs 3 trains on the labels too"
     ]

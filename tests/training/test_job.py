@@ -6,7 +6,6 @@ import pytest
 
 from regard.data.batching.batches import BatchSettings
 from regard.data.batching.examples import Examples, ExamplesBuilder
-from regard.training.engine.sampling import balanced_source
 from regard.training.job import total_steps
 from regard.training.settings import Settings
 
@@ -32,7 +31,14 @@ def test_parts_of_an_epoch_are_rounded_up(epochs: float | None, steps: int) -> N
     assert total_steps(examples(10), BATCHES, Settings(epochs=epochs)) == steps
 
 
+class OtherRows:
+    """Sequences of which each epoch has others."""
+
+    def epoch(self, number: int) -> Examples:
+        return examples(10)
+
+
 @pytest.mark.parametrize(("epochs", "steps"), [(1, 3), (1.5, 4), (1.4, 4), (0.01, 1)])
 def test_epochs_of_other_rows_are_estimated_from_the_first(epochs: float, steps: int) -> None:
     """Python rounds 4.5 to 4."""
-    assert total_steps(balanced_source(examples(10), 0), BATCHES, Settings(epochs=epochs)) == steps
+    assert total_steps(OtherRows(), BATCHES, Settings(epochs=epochs)) == steps

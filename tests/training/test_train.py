@@ -214,11 +214,6 @@ def test_words_are_masked_in_half_of_the_texts(
     assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["explainable"] is True
 
 
-def test_masked_words_do_not_go_with_sampled_rows(tmp_path: Path, reviews_csv: Path) -> None:
-    with pytest.raises(InputError, match=r"explainable and class_balance=.*were both given"):
-        train(reviews_csv, tmp_path / "run", explainable=True, class_balance="sampling")
-
-
 def test_masked_words_are_for_tasks_with_answers_about_a_text(tmp_path: Path) -> None:
     pairs = [{"source": f"a man {n}", "target": f"ein Mann {n}"} for n in range(30)]
     with pytest.raises(InputError, match=r"explainable was given, but the task is translate"):

@@ -59,7 +59,6 @@ def initial_model(
     seed: int,
     dropout: float | None = None,
     prefix: str | None = None,
-    bpe: bool = False,
     head_init: str = "auto",
     pooling: str = "auto",
     rows: int = 0,
@@ -68,9 +67,9 @@ def initial_model(
     """A network with the heads of the task, and its tokenizer.
 
     For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
-    one from `targets` if these have a separate vocabulary; with `bpe` it is a BPE vocabulary. `prefix` is stored in
-    config.json. The caller's random state is not preserved: new heads are initialized from `seed`. `head_init` and
-    `pooling`: see `Settings`; "auto" depends on the number of `rows`. `model`: what differs from the preset.
+    one from `targets` if these have a separate vocabulary. `prefix` is stored in config.json. The caller's random state
+    is not preserved: new heads are initialized from `seed`. `head_init` and `pooling`: see `Settings`; "auto" depends
+    on the number of `rows`. `model`: what differs from the preset.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
@@ -78,9 +77,7 @@ def initial_model(
     if preset is not None:
         changes = config_changes(preset, model or ModelSettings())
         _check_network(task, preset, from_preset(preset, weights=False, **changes))
-        loaded = (
-            open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets, bpe=bpe)
-        )
+        loaded = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
         checkpoint = build_from_preset(
             task, preset, loaded, seed=seed, separate_vocabularies=targets is not None, changes=changes
         )

@@ -254,7 +254,7 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
     """The texts that vocabularies are learned from: one from all, or one from each side of a translation."""
     if not task_class(data.task).separate_vocabularies:
         unused = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
-        unused |= {"bpe_dropout": settings.bpe_dropout > 0, "beams": settings.beams > 1}
+        unused |= {"beams": settings.beams > 1}
         for name in (name for name, is_given in unused.items() if is_given):
             raise InputError(f"{setting(name)} was given, but the task is {data.task}; only translate takes it.")
     if settings.vocabularies == "joint":

@@ -53,7 +53,7 @@ LABEL_SETTINGS = (
     "rdrop_start",
     "repeats",
     "explainable",
-    *("bpe_dropout", "beams", "refit", "overlap"),
+    *("beams", "refit", "overlap"),
 )
 
 

@@ -41,12 +41,10 @@ AT_LEAST_0 = (
     "context",
     "rdrop",
 )
-CHOICES = (
-    *("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"),
-)
+CHOICES = (*("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"),)
 TRACKERS = ("tensorboard", "wandb", "mlflow")
 FRACTIONS = (
-    *("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2"),
+    *("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"),
     "rdrop_start",
 )
 
@@ -156,17 +154,15 @@ class Settings:
     # Trainings from the same initial weights, with other seeds; the model is the mean of their weights.
     repeats: int | None = None
     explainable: bool = False  # Mask random words in half of the texts, so that masking words explains the answers.
-    # Weight the loss of rare classes, or sample them more.
-    class_balance: Literal["none", "weights", "sampling"] = "none"
+    class_balance: Literal["none", "weights"] = "none"  # Weight the loss of rare classes.
     # Before the first step on the labels: set no weights (random head), fit a linear probe as the head, train the
     # vectors and fit a probe (contrastive), or learn how similar pairs are (similarity); auto: by task and rows.
     head_init: HeadInit = "auto"
     # Vector that is classified: mean of all tokens or first token; auto: as the folder says for sentence-transformers.
     pooling: Literal["auto", "mean", "first"] = "auto"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
-    bpe_dropout: float = 0.0  # BPE dropout: probability to leave out a merge when a training text is tokenized.
     prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
-    beams: int = 1  # Beams that a translation model is used with; the length penalty is chosen on the validation rows.
+    beams: int = 1  # Beams that a translation model is used with; written to its folder.
     window: int | None = None  # Maximum tokens of a sequence; longer texts are split into windows.
     overlap: float = 0.25  # Fraction of a window that the next window repeats.
     # Tokens of the sentences around a sentence to tag, half on each side; 64 if documents are known; 0 disables it.
@@ -274,11 +270,10 @@ class FineTuneSettings(TypedDict, total=False):
     rdrop_start: float | None
     repeats: int | None
     explainable: bool
-    class_balance: Literal["none", "weights", "sampling"]
+    class_balance: Literal["none", "weights"]
     head_init: HeadInit
     pooling: Literal["auto", "mean", "first"]
     vocabularies: Literal["joint", "separate"]
-    bpe_dropout: float
     prefix: str | None
     beams: int
     window: int | None

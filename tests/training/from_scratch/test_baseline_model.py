@@ -25,7 +25,6 @@ def test_a_baseline_has_the_labels_of_the_task() -> None:
     [
         ({"epochs": 3}, "epochs was given, but the baseline ngram is fitted at once"),
         ({"dropout": 0.2}, "the baseline ngram has no network with dropout"),
-        ({"class_balance": "sampling"}, "class_balance='sampling' is not possible for a baseline"),
     ],
 )
 def test_settings_without_effect_are_refused(settings: dict[str, object], message: str) -> None:

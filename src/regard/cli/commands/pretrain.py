@@ -95,12 +95,11 @@ class SettingsInHelp(Settings):
     rdrop_start: Annotated[float | None, Suppress] = None
     repeats: Annotated[int | None, Suppress] = None
     explainable: Annotated[bool, Suppress] = False
-    class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
+    class_balance: Annotated[Literal["none", "weights"], Suppress] = "none"
     head_init: Annotated[HeadInit, Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
     refit: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
-    bpe_dropout: Annotated[float, Suppress] = 0.0
     prefix: Annotated[str | None, Suppress] = None
     beams: Annotated[int, Suppress] = 1
     context: Annotated[int | None, Suppress] = None

@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Data": (
         *("task", "dev", "dev_fraction", "refit", "format", "columns", "encoding", "labels"),
         *("skip_bad", "store"),
-        *("window", "overlap", "context", "prefix", "bpe_dropout", "mask_rate", "mask_unit"),
+        *("window", "overlap", "context", "prefix", "mask_rate", "mask_unit"),
     ),
     "Model": (
         *("start", "preset", "tokenizer", "vocabularies", "objective", "head_init", "pooling", "dropout", "freeze"),

@@ -18,5 +18,4 @@ def unused_settings(user_settings: Settings, *, contrastive: bool) -> list[str]:
     """
     names = OF_STEPS if contrastive else (*OF_CONTRASTIVE_STEPS, *OF_STEPS)
     default = Settings()
-    unused = [name for name in names if getattr(user_settings, name) not in (None, getattr(default, name))]
-    return [*unused, "class_balance"] if user_settings.class_balance == "sampling" else unused
+    return [name for name in names if getattr(user_settings, name) not in (None, getattr(default, name))]

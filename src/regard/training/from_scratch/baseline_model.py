@@ -61,11 +61,6 @@ def check_baseline(
         )
     if tokenizer is not None:
         raise InputError(f"{setting('tokenizer')} was given, but the baseline {chosen.name} has its own. Leave it out.")
-    if settings.class_balance == "sampling":
-        raise InputError(
-            f"{setting('class_balance', 'sampling')} is not possible for a baseline; "
-            f"use {setting('class_balance', 'weights')}."
-        )
     if not chosen.fitted:
         return
     plain = Settings()

@@ -23,23 +23,18 @@ def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
 
 
-def learn_tokenizer(
-    name: str, texts: Iterable[str], targets: Iterable[str] | None = None, *, bpe: bool = False
-) -> Tokenizer:
+def learn_tokenizer(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
     """Train a tokenizer for a preset, and a second one if `targets` are given."""
     if targets is not None:
         check_two_vocabularies(name)
-    tokenizer = _train_tokenizer(name, texts, bpe=bpe)
-    tokenizer.target = None if targets is None else _train_tokenizer(name, targets, bpe=bpe)
+    tokenizer = _train_tokenizer(name, texts)
+    tokenizer.target = None if targets is None else _train_tokenizer(name, targets)
     return tokenizer
 
 
-def _train_tokenizer(name: str, texts: Iterable[str], *, bpe: bool) -> Tokenizer:
-    vocabulary = vocabulary_of(name)
-    if bpe and vocabulary.kind != "bpe":
-        vocabulary = VocabularySpec("bpe", max(vocabulary.size, MIN_VOCABULARY), "t5")
+def _train_tokenizer(name: str, texts: Iterable[str]) -> Tokenizer:
     with vocabulary_errors(name):
-        return train_tokenizer_from_texts(texts, **vocabulary._asdict())
+        return train_tokenizer_from_texts(texts, **vocabulary_of(name)._asdict())
 
 
 @contextlib.contextmanager

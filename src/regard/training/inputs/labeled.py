@@ -10,7 +10,6 @@ from typing import Any
 from regard.baselines import BASELINES, Baseline
 from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
-from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.device import pick_device
@@ -77,7 +76,7 @@ def labeled_inputs(
         fitted=is_fitted(model, baseline, user_settings),
         details=lambda _: _details(data, settings, model, baseline),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
-        max_tokens=source.max_tokens if isinstance(source, BpeDropoutSource | JoinedSentences) else None,
+        max_tokens=source.max_tokens if isinstance(source, JoinedSentences) else None,
         distillation=distillation,
     )
 
@@ -151,7 +150,6 @@ def _initial_model(
         seed=seed,
         dropout=settings.dropout,
         prefix=settings.prefix,
-        bpe=settings.bpe_dropout > 0,
         head_init=_head_init(task, settings),
         pooling=settings.pooling,
         rows=len(data.train) + (len(data.dev) if data.split_off else 0),
@@ -188,17 +186,12 @@ def _task(data: LabeledData, settings: Settings, baseline: Baseline | None) -> T
 
 
 def _check_explainable(task: Task, settings: Settings) -> None:
-    """Raise InputError where masked words and the task or another setting do not go together."""
-    if not settings.explainable:
-        return
-    if not task.masks_words:
+    """Raise InputError if words are to be masked for a task that is not about words."""
+    if settings.explainable and not task.masks_words:
         raise InputError(
             f"{setting('explainable')} was given, but the task is {task.name}; it is for classify, pair, tag and "
             "answer. Leave it out."
         )
-    if settings.class_balance == "sampling":
-        both = f"{setting('explainable')} and {setting('class_balance', 'sampling')}"
-        raise InputError(f"{both} were both given; use {setting('class_balance', 'weights')} with the first.")
 
 
 def _identity(

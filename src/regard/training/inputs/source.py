@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.examples import Examples
 from regard.data.batching.masked_words import MaskedWordsSource
 from regard.data.batching.preprocessing import Preprocessing
 from regard.tasks.task import Task
-from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.engine.distillation import Distillation
-from regard.training.engine.sampling import balanced_source
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource
 from regard.training.load_data import LabeledData
@@ -20,8 +15,8 @@ from regard.training.settings import Settings
 
 def joins_records(task: Task, model: InitialModel, settings: Settings, distillation: Distillation | None) -> bool:
     """Whether sentences of a document share sequences: not where a setting or a teacher counts sentences one by one."""
-    one_by_one = settings.batch_size or settings.explainable or settings.bpe_dropout or distillation is not None
-    return task.joins_records and model.pretrained and not one_by_one and settings.class_balance != "sampling"
+    one_by_one = settings.batch_size or settings.explainable or distillation is not None
+    return task.joins_records and model.pretrained and not one_by_one
 
 
 def epoch_source(
@@ -40,14 +35,7 @@ def epoch_source(
     if distillation is not None:
         taught = distillation.soft_targets(task, task.examples(data.train, preprocessing, labeled=True), data.train)
         return taught, taught
-    if settings.bpe_dropout:
-        marking = replace(preprocessing, tokenizer=MarkingTokenizer.of(preprocessing.tokenizer))
-        marked = task.examples(data.train, marking, labeled=True)
-        resampled = BpeDropoutSource(marked, preprocessing.tokenizer, dropout=settings.bpe_dropout, seed=settings.seed)
-        return resampled, resampled.examples
     examples = task.examples(data.train, preprocessing, labeled=True)
     if settings.explainable:
         return MaskedWordsSource.of(examples, preprocessing.tokenizer, seed=settings.seed), examples
-    if settings.class_balance == "sampling":
-        return balanced_source(examples, settings.seed), examples
     return examples, examples
