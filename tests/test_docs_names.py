@@ -18,12 +18,11 @@ import regard
 from regard import cli, samples
 from regard.baselines import BASELINES
 from regard.checkpoint.families import FAMILIES, PRESETS
-from regard.cli.flags.trainer_names import OWN
 from regard.data.records import record_type_names
 from regard.predict import Model
 from regard.tasks import TASKS
 from regard.training.from_scratch.ngram_language import ORDERS
-from regard.training.settings import NOT_NEEDED, OLD_NAMES
+from regard.training.settings import TRAINER_NAMES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -57,7 +56,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
 
 
 FLAGS = {command: flags_of(about.arguments) for command, about in cli.COMMANDS.items()}
-TRAINER = {f"--{name}" for name in (*OWN, *OLD_NAMES, *NOT_NEEDED)}  # flags of transformers' Trainer are understood
+TRAINER = {f"--{name}" for name in TRAINER_NAMES}  # flags of transformers' Trainer: errors name ours
 EVERY_FLAG = set().union(*FLAGS.values()) | FOREIGN | TRAINER
 
 

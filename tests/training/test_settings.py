@@ -8,39 +8,16 @@ from typing import Any
 import pytest
 
 from regard.errors import InputError
-from regard.training.settings import NOT_NEEDED, OLD_NAMES, OLD_SCHEDULES, Lora, Settings, TrainSettings
+from regard.training.settings import TRAINER_NAMES, Lora, Settings, TrainSettings
+
+COMMAND_ARGUMENTS = {"out", "overwrite", "resume", "start", "tokenizer", "dev"}
 
 
-def test_every_old_name_leads_to_a_setting() -> None:
-    for old, ours in OLD_NAMES.items():
-        value: Any = (
-            "linear"
-            if ours == "schedule"
-            else True
-            if ours == "gradient_checkpointing"
-            else "no"
-            if ours == "compile"
-            else 0.5
-        )
-        value = (
-            1
-            if ours in ("steps", "batch_size", "window", "save_every", "eval_every", "log_every", "patience")
-            else value
-        )
-        with pytest.warns(UserWarning, match=f'"{old}" is called "{ours}" here'):
-            assert getattr(Settings.of({old: value}), ours) == value
-
-
-def test_schedules_of_the_trainer() -> None:
-    for old, ours in OLD_SCHEDULES.items():
-        with pytest.warns(UserWarning, match="schedule"):
-            assert Settings.of({"lr_scheduler_type": old}).schedule == ours
-
-
-def test_settings_that_are_not_needed_are_reported() -> None:
-    for name in NOT_NEEDED:
-        with pytest.warns(UserWarning, match=f'"{name}" is not needed: '):
-            assert Settings.of({name: 4}) == Settings()
+def test_names_of_the_trainer_lead_to_ours() -> None:
+    assert set(TRAINER_NAMES.values()) <= {field.name for field in fields(Settings)} | COMMAND_ARGUMENTS
+    for name, ours in TRAINER_NAMES.items():
+        with pytest.raises(InputError, match=f'there is no setting "{name}"; regard calls it "{ours}"'):
+            Settings.of({name: 1})
 
 
 def test_a_misspelt_name() -> None:

@@ -141,22 +141,6 @@ def test_a_value_that_will_not_do(tmp_path: Path, reviews_csv: Path, options: di
         train(reviews_csv, tmp_path / "run", **options)
 
 
-def test_names_of_the_trainer_are_understood(tmp_path: Path, reviews_csv: Path) -> None:
-    old: dict[str, Any] = {
-        "learning_rate": 2e-3,
-        "num_train_epochs": 1,
-        "per_device_train_batch_size": 16,
-        "evaluation_strategy": "no",
-    }
-    with pytest.warns(UserWarning, match="is (called|not needed)") as warned:
-        regard.train(reviews_csv, out=tmp_path / "run", preset="tiny-bert", device="cpu", **old)
-    words = [str(one.message) for one in warned]
-    assert '"learning_rate" is called "lr" here.' in words
-    assert any(one.startswith('"evaluation_strategy" is not needed') for one in words)
-    settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
-    assert (settings["lr"], settings["epochs"], settings["batch_size"]) == (2e-3, 1, 16)
-
-
 # the machine
 
 

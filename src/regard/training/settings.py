@@ -1,10 +1,9 @@
-"""Training settings, their defaults, and the names the Hugging Face Trainer uses for them."""
+"""Training settings, their defaults, and what the Trainer of transformers calls them."""
 
 from __future__ import annotations
 
 import difflib
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -48,14 +47,16 @@ FRACTIONS = (
     "rdrop_start",
 )
 
-# Names of transformers' Trainer, and the setting of the same meaning.
-OLD_NAMES = {
+# Names of transformers' Trainer and its example scripts, and what they are called here, for errors.
+TRAINER_NAMES = {
     "learning_rate": "lr",
     "num_train_epochs": "epochs",
     "num_epochs": "epochs",
     "max_steps": "steps",
     "per_device_train_batch_size": "batch_size",
     "train_batch_size": "batch_size",
+    "gradient_accumulation_steps": "micro_batch_tokens",
+    "auto_find_batch_size": "micro_batch_tokens",
     "max_seq_length": "window",
     "max_length": "window",
     "doc_stride": "overlap",
@@ -64,43 +65,28 @@ OLD_NAMES = {
     "lr_scheduler_type": "schedule",
     "label_smoothing_factor": "label_smoothing",
     "save_steps": "save_every",
+    "save_strategy": "save_every",
     "eval_steps": "eval_every",
+    "eval_strategy": "eval_every",
+    "evaluation_strategy": "eval_every",
     "early_stopping_patience": "patience",
     "torch_compile": "compile",
+    "fp16": "dtype",
+    "bf16": "dtype",
+    "use_cpu": "device",
+    "no_cuda": "device",
     "adam_epsilon": "adam_eps",
     "logging_steps": "log_every",
-}
-OLD_SCHEDULES = {"inverse_sqrt": "sqrt", "warmup_stable_decay": "wsd", "constant_with_warmup": "constant"}
-# Names of the Trainer without a setting here, and why they are not needed.
-NOT_NEEDED = {
-    "evaluation_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
-    "eval_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
-    "save_strategy": "the training state is saved at evaluations; save_every=STEPS saves it more often",
-    "gradient_accumulation_steps": "a step of batch_size texts is split into micro-batches that fit in memory",
-    "per_device_eval_batch_size": "evaluation batches are formed by number of tokens",
-    "group_by_length": "batches have no padding",
-    "load_best_model_at_end": "the best weights are always kept",
-    "fp16": "dtype is bf16 if the GPU supports it; set dtype=fp32 to avoid it",
-    "bf16": "dtype is bf16 if the GPU supports it; set dtype=fp32 to avoid it",
-    "padding": "batches have no padding",
-    "truncation": "texts are not truncated; long texts are split into windows",
-    "dataloader_num_workers": "a background thread prepares the batches",
-    "do_train": "train always trains, and evaluates if there is validation data",
-    "do_eval": "train always trains, and evaluates if there is validation data",
-    "metric_for_best_model": "the best model is chosen by the task's main score",
-    "save_total_limit": "only the latest training state is kept",
-    "report_to": "metrics.jsonl and curves.png are written to the folder",
-    "optim": "the optimizer is AdamW, fused where possible",
-    "use_cpu": "device=cpu trains on the CPU",
-    "no_cuda": "device=cpu trains on the CPU",
-    "logging_dir": "tensorboard=true writes TensorBoard events next to metrics.jsonl",
-    "logging_strategy": "log_every=STEPS sets how often metrics are written",
-    "auto_find_batch_size": "a step that does not fit in memory is split into smaller micro-batches",
-    "eval_accumulation_steps": "evaluation memory does not grow with the number of rows",
-    "remove_unused_columns": "unused columns are not read",
-    "full_determinism": "the same seed gives the same weights on the same hardware; on a GPU use compile=no too",
-    "push_to_hub": "nothing is uploaded; the folder can be uploaded as it is",
-    "disable_tqdm": "a progress bar is shown only in a terminal",
+    "logging_strategy": "log_every",
+    "report_to": "log_to",
+    "output_dir": "out",
+    "overwrite_output_dir": "overwrite",
+    "resume_from_checkpoint": "resume",
+    "model_name": "start",
+    "model_name_or_path": "start",
+    "tokenizer_name": "tokenizer",
+    "validation_file": "dev",
+    "eval_file": "dev",
 }
 
 
@@ -224,21 +210,19 @@ class Settings:
 
     @classmethod
     def of(cls, overrides: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
-        """Settings by name, nested ones as `lora.rank` or as a dict; names of the Trainer are accepted."""
+        """Settings by name, nested ones as `lora.rank` or as a dict."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {}
         lora = dict(vars((start or cls()).lora))
         model = (start or cls()).model
         for name, value in overrides.items():
-            ours = _ours(name, known)
-            if ours is None:
-                continue
+            ours = _checked_name(name, known)
             if ours == "lora" or ours.startswith("lora."):
                 lora |= _lora(ours, value)
             elif ours == "model" or ours.startswith("model."):
                 model = updated(model, ours.partition(".")[2], value, _typed, "model")
             else:
-                values[ours] = _typed(cls, ours, trainer_value(ours, value))
+                values[ours] = _typed(cls, ours, value)
         try:
             return replace(start or cls(), **values, lora=Lora(**lora), model=model)
         except TypeError as error:
@@ -302,12 +286,6 @@ class TrainSettings(FineTuneSettings, total=False):
     model: ModelSettings | Mapping[str, Any]
 
 
-def trainer_value(name: str, value: Any) -> Any:
-    """The value under the name used here, if the Trainer has another name for it."""
-    known = name == "schedule" and isinstance(value, str) and value in OLD_SCHEDULES
-    return OLD_SCHEDULES[value] if known else value
-
-
 def _lora(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, Lora):
         return dict(vars(value))
@@ -353,18 +331,14 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
     return value
 
 
-def _ours(name: str, known: set[str]) -> str | None:
-    """The name of a setting here; None, with a warning, for a setting of the Trainer that is not needed."""
+def _checked_name(name: str, known: set[str]) -> str:
+    """The name of a setting, with underscores; an error for an unknown one."""
     plain = name.replace("-", "_")
     if plain in known or plain.startswith(("lora.", "model.")):
         return plain
-    if plain in OLD_NAMES:
-        warnings.warn(f'"{name}" is called "{OLD_NAMES[plain]}" here.', UserWarning, stacklevel=3)
-        return OLD_NAMES[plain]
-    if plain in NOT_NEEDED:
-        warnings.warn(f'"{name}" is not needed: {NOT_NEEDED[plain]}.', UserWarning, stacklevel=3)
-        return None
-    near = difflib.get_close_matches(plain, [*known, *OLD_NAMES], n=1)
-    ours = OLD_NAMES.get(near[0], near[0]) if near else None
+    if plain in TRAINER_NAMES:
+        raise InputError(f'there is no setting "{name}"; regard calls it "{TRAINER_NAMES[plain]}".')
+    near = difflib.get_close_matches(plain, [*known, *TRAINER_NAMES], n=1)
+    ours = TRAINER_NAMES.get(near[0], near[0]) if near else None
     fix = f' Did you mean "{ours}"?' if ours else f" Choose some of: {', '.join(sorted(known))}."
     raise InputError(f'there is no setting "{name}".{fix}')

@@ -62,12 +62,6 @@ def test_wrong_use_is_an_error(
     assert message in capsys.readouterr().err
 
 
-def test_flags_of_the_trainer_are_understood(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old = ["--train_file", str(corpus), "--output_dir", str(tmp_path / "run"), "--max_steps", "1", "--fp16"]
-    assert cli.main(["pretrain", *old, "--preset", "tiny-bert"]) == 0
-    assert "regard: --max_steps is called --steps here." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "flag",
     [["--label-smoothing", "0.1"], ["--class-balance", "weights"], ["--prefix", "x: "], ["--vocabularies", "separate"]],

@@ -74,9 +74,18 @@ def test_words_that_are_not_checked(words: list[str]) -> None:
     check_flags(COMMAND, words)
 
 
-@pytest.mark.parametrize("flag", ["--learning_rate", "--output-dir", "--evaluation_strategy", "--lr"])
-def test_commands_with_a_parser_of_their_own_take_flags_of_the_trainer(flag: str) -> None:
-    check_flags(cli.COMMANDS["train"], ["a.csv", flag, "1"])
+@pytest.mark.parametrize(
+    ("command", "flag", "ours"),
+    [
+        ("train", "--learning_rate", "--lr"),
+        ("train", "--output-dir", "--out"),
+        ("pretrain", "--num_train_epochs", "--epochs"),
+    ],
+)
+def test_flags_of_the_trainer_lead_to_ours(command: str, flag: str, ours: str) -> None:
+    message = rf"^{flag} is not a flag of regard {command}; regard calls it {ours}\. See regard {command} --help\."
+    with pytest.raises(UsageError, match=message):
+        check_flags(cli.COMMANDS[command], ["a.csv", flag, "1"])
     with pytest.raises(UsageError, match=f"^{flag} is not a flag of regard info"):
         check_flags(cli.COMMANDS["info"], ["minilm", flag, "1"])
 
@@ -103,7 +112,6 @@ def test_a_flag_that_takes_the_data_too_is_named(words: list[str]) -> None:
         ["--freeze", "embeddings", "--out", "run", "a.csv"],
         ["--freeze", "embeddings", "--json", "a.csv"],
         ["--freeze", "embeddings", "--lr=1", "a.csv"],
-        ["--freeze", "embeddings", "--train_file", "a.csv"],
         ["--lr", "1"],
     ],
 )

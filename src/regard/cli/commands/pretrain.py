@@ -13,7 +13,6 @@ from tyro.conf import Positional, Suppress, arg
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.command import Command
 from regard.cli.flags.help_groups import exit_with_help
-from regard.cli.flags.trainer_names import translate_flags
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
@@ -114,10 +113,10 @@ class PretrainHelp(PretrainCommand):
 
 
 def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
-    """Parse the flags; names of transformers' Trainer are accepted too."""
+    """Parse the flags."""
     if "-h" in arguments or "--help" in arguments:
         exit_with_help(PretrainHelp, **options)
-    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(arguments), **options)
+    result: PretrainCommand = tyro.cli(PretrainCommand, args=arguments, **options)
     return result
 
 

@@ -25,7 +25,6 @@ from regard.cli.arguments import (
 from regard.cli.command import Command
 from regard.cli.flags.help_groups import exit_with_help
 from regard.cli.flags.toml import format_config, read_config, without_config
-from regard.cli.flags.trainer_names import translate_flags
 from regard.cli.next_steps import next_rows, report_row
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.training_progress import TrainingProgress, small_curves
@@ -129,10 +128,10 @@ class TrainCommand:
 
 
 def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
-    """The flags, old names of transformers' Trainer among them, over the settings of a file."""
+    """The flags, over the settings of a file."""
     if "-h" in arguments or "--help" in arguments:
         exit_with_help(TrainCommand, **options)
-    flags = translate_flags(arguments)
+    flags = list(arguments)
     if (EXPLAIN in flags or PRINT_CONFIG in flags) and not any(flag.startswith("--out") for flag in flags):
         flags = [*flags, "--out", "."]  # nothing is written
     rest, path = without_config(flags)

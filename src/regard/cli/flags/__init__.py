@@ -1,1 +1,1 @@
-"""Flags of commands: their values, their help, those of transformers' Trainer, and files of settings."""
+"""Flags of commands: their values, their help, and files of settings."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from regard.cli.output import UsageError
 from regard.errors import FolderError, InputError, did_you_mean, shorten
 from regard.foreign import file_errors, read_bytes
-from regard.training.settings import OLD_NAMES, Settings
+from regard.training.settings import TRAINER_NAMES, Settings
 
 LARGEST = 1 << 20  # bytes of a settings file
 PATHS = ("out", "skip_bad")
@@ -51,13 +50,9 @@ def read_config(path: Path, command: type) -> dict[str, Any]:
             else:
                 rest[name] = value
         _check_names(rest, command_fields)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            values["settings"] = Settings.of(rest)
+        values["settings"] = Settings.of(rest)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    for one in caught:
-        warnings.warn(f"{path}: {one.message}", UserWarning, stacklevel=2)
     return values
 
 
@@ -114,8 +109,8 @@ def _check_names(words_given: Mapping[str, Any], command_fields: set[str]) -> No
     settings = {field.name for field in fields(Settings)}
     for name in words_given:
         plain = name.replace("-", "_")
-        if plain in settings or plain.startswith(("lora.", "model.")) or plain in OLD_NAMES:
+        if plain in settings or plain.startswith(("lora.", "model.")) or plain in TRAINER_NAMES:
             continue
-        near = get_close_matches(plain, [*command_fields, *settings, *OLD_NAMES], n=1)
+        near = get_close_matches(plain, [*command_fields, *settings, *TRAINER_NAMES], n=1)
         if near and near[0] in command_fields:
             raise InputError(f'there is no setting "{name}".{did_you_mean(plain, command_fields)}')

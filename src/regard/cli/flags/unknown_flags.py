@@ -15,10 +15,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from tyro.conf import Positional
 
 from regard.cli.command import Command
-from regard.cli.flags.trainer_names import OWN
 from regard.cli.output import UsageError
 from regard.errors import shorten, suggest
-from regard.training.settings import NOT_NEEDED, OLD_NAMES
+from regard.training.settings import TRAINER_NAMES
 
 FLAG = re.compile(r"--[A-Za-z][\w.-]*(?==|$)")
 COLUMN = re.compile(r"[a-z_]+=.")  # such as text=review
@@ -33,9 +32,6 @@ def check_flags(command: Command, words: Sequence[str]) -> None:
     if not is_dataclass(command.arguments) or "-h" in words or "--help" in words:
         return
     known = {_flag(name) for name in (*_kinds(command.arguments), "help")}
-    trainer_flags: set[str] = set()
-    if command.parse is not None:
-        trainer_flags = {_flag(name) for name in (*OWN, *OLD_NAMES, *NOT_NEEDED)}
     before = list(itertools.takewhile(lambda word: word != "--", words))
     has_dashes, words = len(before) < len(words), before
     _check_columns(command, words)
@@ -45,13 +41,19 @@ def check_flags(command: Command, words: Sequence[str]) -> None:
         if match is None or match[0].startswith("--tyro-"):
             continue
         flag = _flag(match[0])
-        if flag not in known | trainer_flags:
-            advice = f"See regard {command.name} --help."
-            raise UsageError(
-                f"{match[0]} is not a flag of regard {command.name}.{suggest(flag, sorted(known))} {advice}"
-            )
+        if flag not in known:
+            problem = f"{match[0]} is not a flag of regard {command.name}"
+            raise UsageError(f"{problem}{_advice(flag, known)} See regard {command.name} --help.")
     if not has_dashes:
         _check_order(command, words)
+
+
+def _advice(flag: str, known: set[str]) -> str:
+    """What an unknown flag may be called here."""
+    ours = _flag(TRAINER_NAMES.get(flag.removeprefix("--").replace("-", "_"), ""))
+    if ours in known:
+        return f"; regard calls it {ours}."
+    return f".{suggest(flag, sorted(known))}"
 
 
 def _check_columns(command: Command, words: Sequence[str]) -> None:
@@ -97,7 +99,7 @@ def _check_order(command: Command, words: Sequence[str]) -> None:
         several = "tuple" in str(kind)
         expected = 0 if equals or kind is bool else 1
         if kind is None or (not several and len(values) > expected):
-            return  # a flag of the Trainer, or an argument of the command
+            return  # an argument of the command
         if several and values:
             taking = f"{flag} takes all words after it ({', '.join(values)})"
     if taking:
