@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,13 +60,12 @@ def write_onnx_files(
     folder: Path,
     *,
     int8: bool = False,
-    exclude: Collection[str] = (),
     progress: OnProgress | None = None,
 ) -> tuple[OnnxFile, ...]:
     """Write `onnx/model.onnx` into a folder, and with `int8` also `onnx/model_quantized.onnx`.
 
-    exclude: layers that stay in fp32 (names of `int8_layers`). progress: called before each step with
-    `Progress("export", done, total)` in units of about a second; its `values` have the name of the file.
+    progress: called before each step with `Progress("export", done, total)` in units of about a second; its `values`
+        have the name of the file.
     Raises InputError for a network that is no encoder, RegardError where ONNX computes something else than torch.
     """
     require_onnx()
@@ -92,7 +90,7 @@ def write_onnx_files(
     files = [_described(graph, exact, check_parity(graph, exact), int8=False)]
     if int8:
         begin(quantized, TRACE * layers)
-        quantize(exact, quantized, scales, exclude=exclude)
+        quantize(exact, quantized, scales)
         files.append(_described(graph, quantized, difference(graph, quantized), int8=True))
     return tuple(files)
 

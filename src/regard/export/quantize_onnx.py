@@ -18,7 +18,7 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclude: Collection[str] = ()) -> None:
+def quantize(source: Path, target: Path, scales: Mapping[str, Tensor]) -> None:
     """Write a file with int8 weights: matrix products of the blocks with a scale per channel, and embeddings.
 
     scales: see smoothing.py; the products of all other layers, heads among them, stay in fp32.
@@ -63,7 +63,7 @@ def quantize(source: Path, target: Path, scales: Mapping[str, Tensor], *, exclud
     _split_gemm(model)
     constants = {LAST_AXIS: np.array([-1]), TINY: np.array(1e-12, np.float32)}
     model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
-    smoothed = _smooth(model, scales, exclude)
+    smoothed = _smooth(model, scales)
     others = [node.name for node in model.graph.node if node.op_type == "MatMul" and node.name not in smoothed]
     between = target.with_name(f"{target.stem}.smooth.onnx")
     try:
@@ -128,7 +128,7 @@ def _shared_tables(model: onnx.ModelProto) -> list[str]:
     return [node.name for node in model.graph.node if node.op_type == "Gather" and node.input[0] in heads]
 
 
-def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor], exclude: Collection[str]) -> set[str]:
+def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor]) -> set[str]:
     """Multiply weights by their scales and divide their inputs by them; returns the names of these products.
 
     The inputs of `PER_TOKEN` layers are also divided by the largest value of each token, and the products multiplied
@@ -142,7 +142,7 @@ def _smooth(model: onnx.ModelProto, scales: Mapping[str, Tensor], exclude: Colle
     names = set()
     for node in [type(node).FromString(node.SerializeToString()) for node in model.graph.node]:
         layer = _layer_of(node.input[1]) if node.op_type == "MatMul" and node.input[1] in weights else None
-        if layer is None or layer not in scales or layer in exclude:
+        if layer is None or layer not in scales:
             nodes.append(node)
             continue
         weight = weights[node.input[1]]

@@ -2,7 +2,6 @@
 
 export const letters = (text) => Array.from(text);
 export const slice = (all, start, end) => all.slice(start, end).join("");
-export const isBlank = (text) => text.trim() === "";
 
 // The text as pieces, each plain or one of the spans; spans that overlap an earlier one are left out.
 export function pieces(text, spans, longest = 6000) {

@@ -23,9 +23,6 @@ class Fields:
             raise InputError(f'"{name}" is {_shown(value)}, expected a whole number.')
         return value
 
-    def optional_number(self, name: str) -> int | None:
-        return None if self.values.get(name) is None else self.number(name)
-
     def text(self, name: str, default: str | None = None) -> str:
         value = self.values.get(name, default)
         if not isinstance(value, str):
