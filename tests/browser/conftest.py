@@ -31,9 +31,9 @@ def missing() -> str | None:
     return None if CHROMIUM else "needs Chromium: apt-get install chromium"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
-    """A browser for one module: while it is open, an event loop runs in this process, which disturbs other tests."""
+    """A browser for this folder: while it is open, an event loop runs in this process, which disturbs other tests."""
     if reason := missing():
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright

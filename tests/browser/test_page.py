@@ -33,16 +33,12 @@ def test_texts_of_every_kind_are_laid_out(open_look: OpenPage, text: str) -> Non
 
 def test_a_long_text_opens_every_view(open_look: OpenPage) -> None:
     page = open_look(LONG(), text=" ".join(["soup"] * 1500))
+    assert "is shown in 2 windows" in page.inner_text("body")
     assert "The heat map shows them all" in page.inner_text("main")
     ready(page, lambda: page.click("text=Open the heat map"))
-    assert "each dot the largest of" in page.inner_text("main")
     page.focus("canvas.map")
-    for _ in range(3):
-        before = page.get_attribute("canvas.map", "data-rows")
-        page.keyboard.press("+")
-        page.wait_for_function("b => document.querySelector('canvas.map').dataset.rows !== b", arg=before)
-        page.focus("canvas.map")
-    assert "each dot" not in page.inner_text("main")
+    page.keyboard.press("+")
+    assert page.get_attribute("canvas.map", "data-rows") == "0-512"
     for view in ("steps", "lens", "whatif"):
         ready(page, lambda view=view: page.click(f"#tab-{view}"))  # type: ignore[misc]
         assert page.locator("main .error").count() == 0
