@@ -28,7 +28,7 @@ from regard.serve.settings import NotReady, ServeLimits
 @pytest.fixture(scope="module")
 def table(trained: Path) -> Iterator[ModelTable]:
     table = ModelTable(ServeLimits(), device="cpu")
-    table.load_all([str(trained)])
+    table.load_all([f"reviews={trained}"])
     yield table
     table.close(seconds=5)
 
