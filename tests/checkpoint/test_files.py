@@ -6,13 +6,12 @@ import errno
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import fork_server
 
 from regard.checkpoint import files
 from regard.checkpoint.files import atomic_folder, read_json, write_json
@@ -333,8 +332,7 @@ for _ in sys.stdin:
 
 def test_a_kill_at_any_moment_leaves_a_whole_folder(tmp_path: Path) -> None:
     target, draw, result = tmp_path / "model", random.Random(0), set()
-    command = [sys.executable, "-c", WRITER, str(target)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with fork_server.start("-c", WRITER, target, stdin=fork_server.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for _ in range(12):

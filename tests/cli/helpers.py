@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from tests import fork_server
 
 from regard import cli
 
@@ -20,7 +18,6 @@ def run(capsys: Capture, *arguments: object) -> tuple[int, str, str]:
     return status, output.out, output.err
 
 
-def start(*arguments: object, err: int = subprocess.PIPE) -> subprocess.Popen[str]:
+def start(*arguments: object, err: int = fork_server.PIPE) -> fork_server.ForkedProcess:
     """A command that runs in a process of its own."""
-    command = [sys.executable, "-m", "regard.cli", *(str(argument) for argument in arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True)
+    return fork_server.start("-m", "regard.cli", *arguments, stderr=err)

@@ -7,15 +7,13 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tests.training.helpers import LONG, Train, stop_at
+from tests.training.helpers import LONG, Train, run_ranks, stop_at
 from tests.training.starting import TEXTS
 
 from regard import samples
@@ -31,8 +29,9 @@ os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the s
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
 # What every rank runs; one of them stops itself after some step, and then all of them do.
 RANKS = """
-import json, os, signal, sys
+import json, os, signal, sys, warnings
 from regard.training.engine.loop import Stopped
+from regard.training.output import write_run
 from regard.training.output.metrics_log import TrainingEvent
 import regard
 
@@ -40,6 +39,8 @@ def on_event(event):
     if event.kind == "log" and event.step == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGTERM)
 
+warnings.simplefilter("error")
+write_run.draw_curves = lambda *_, **__: None  # as in the fixture `alone`
 try:
     getattr(regard, sys.argv[3])(**json.loads(sys.argv[1]), progress=on_event)
 except Stopped:
@@ -105,22 +106,16 @@ def digest() -> Callable[[Path], str]:
 
 
 @pytest.fixture
-def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
-    """A training on several ranks, as a user starts one."""
-    script = tmp_path / "ranks.py"
-    script.write_text(RANKS)
+def torchrun(rows: Path) -> Callable[..., None]:
+    """A training on several ranks, as torchrun starts them."""
 
     def run(out: Path, *, call: str = "train", ranks: int = 2, stop: int = 0, **settings: Any) -> None:
         arguments = {**settings, "out": str(out)}
         if call == "train":
             arguments = {**SMALL, **arguments, "data": str(rows)}
-        words = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-        command = [*words, str(ranks), str(script), json.dumps(arguments), str(stop), call]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert "Warning" not in done.stderr, done.stderr
+        for done in run_ranks(RANKS, json.dumps(arguments), stop, call, ranks=ranks):
+            assert done.returncode == 0, done.stderr[-3000:]
+            assert "Warning" not in done.stderr, done.stderr
 
     return run
 

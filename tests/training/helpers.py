@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
+
+from tests import fork_server
 
 import regard
 from regard.digests import with_digest
@@ -64,3 +68,20 @@ def edit_state(folder: Path, change: Callable[[dict[str, Any]], Any], *, new_dig
     if new_digest:
         content = with_digest({name: content[name] for name in content if name != "digest"})
     path.write_text(json.dumps(content))
+
+
+def run_ranks(code: str, *arguments: object, ranks: int) -> list[subprocess.CompletedProcess[str]]:
+    """Run code in so many processes, with the variables that torchrun sets in each."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "test", "WORLD_SIZE": str(ranks)}
+    processes = []
+    for rank in map(str, range(ranks)):
+        variables = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank}
+        processes.append(fork_server.start("-c", code, *arguments, env=variables))
+    try:
+        return [process.finish(timeout=240) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()

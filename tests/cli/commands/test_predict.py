@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import fork_server
 from tests.cli.helpers import Capture, run
 
 import regard
@@ -267,9 +266,8 @@ def test_the_format_is_that_of_the_name(capsys: Capture, trained: Path, tmp_path
 
 
 def test_standard_input_keeps_its_texts(trained: Path, tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "regard.cli", "predict", str(trained), "--input", "-"]
-    argv += ["--output", str(tmp_path / "out.csv")]
-    subprocess.run(argv, input="warm\ndull\n", text=True, check=True, capture_output=True)
+    argv = ("-m", "regard.cli", "predict", trained, "--input", "-", "--output", tmp_path / "out.csv")
+    fork_server.run(*argv, input="warm\ndull\n", check=True)
     with (tmp_path / "out.csv").open(newline="") as file:
         assert [row["text"] for row in csv.DictReader(file)] == ["warm", "dull"]
 

@@ -6,8 +6,6 @@ import gzip
 import lzma
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import fork_server
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
@@ -101,8 +100,7 @@ def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name:
     rng = np.random.default_rng(0)
     text = "\n\n".join(" ".join(rng.choice(WORDS[1:], rng.integers(1, 80))) for _ in range(1000))
     path, store = write(tmp_path / name, text), tmp_path / "store"
-    command = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(path), str(store)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with fork_server.start("-c", BUILD, Path(__file__).parent, path, store) as process:
         assert process.stdout is not None
         while int(process.stdout.readline()) < 10_000:
             pass
@@ -121,8 +119,7 @@ def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name:
 
 def test_a_second_build_at_the_same_time_names_the_first(tmp_path: Path) -> None:
     path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 50_000), tmp_path / "deep" / "store"
-    command = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(path), str(store)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with fork_server.start("-c", BUILD, Path(__file__).parent, path, store) as process:
         assert process.stdout is not None
         process.stdout.readline()
         for overwrite in (False, True):

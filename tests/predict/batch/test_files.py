@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import fork_server
 from tests.predict.batch.runs import names, predict, rows
 
 from regard.errors import FolderError
@@ -46,7 +45,7 @@ def test_a_killed_run_is_resumed(trained: Path, model: Model, tmp_path: Path, mo
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
     output = tmp_path / "killed" / "a.jsonl"
-    done = subprocess.run([sys.executable, "-c", KILLED, trained, output, str(moment)], check=False)
+    done = fork_server.run("-c", KILLED, trained, output, moment)
     assert done.returncode == -9
     assert ".a.jsonl.rows.part" in names(output.parent)
     result = predict(model, source(), output, resume=True)

@@ -34,7 +34,9 @@ def request(url: str, body: object = None) -> Any:
 @pytest.fixture
 def server(trained: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
     with (tmp_path / "log").open("w") as log:
-        process = start("serve", f"reviews={trained}", "--port", 0, "--device", "cpu", "--look", "--json", err=log.fileno())
+        process = start(
+            "serve", f"reviews={trained}", "--port", 0, "--device", "cpu", "--look", "--json", err=log.fileno()
+        )
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]

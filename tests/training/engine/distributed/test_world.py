@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.training.helpers import run_ranks
 
 from regard.checkpoint.source import from_preset
 from regard.training.engine.distributed.world import World, is_main_process, join_process_group, leave_process_group
@@ -73,24 +70,10 @@ def test_every_row_of_a_step_belongs_to_one_rank(ranks: int) -> None:
 
 
 def test_two_processes() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "test"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]
-    outputs = [process.communicate(timeout=120) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], [err[-2000:] for _, err in outputs]
-    for rank, (out, _) in enumerate(outputs):
-        assert json.loads(out) == {
+    results = run_ranks(RANK, ranks=2)
+    assert [done.returncode for done in results] == [0, 0], [done.stderr[-2000:] for done in results]
+    for rank, done in enumerate(results):
+        assert json.loads(done.stdout) == {
             "rank": rank,
             "ranks": 2,
             "device": "cpu",
