@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format browser pictures bench demo docs clean
+.PHONY: help setup check test record lint format browser pictures bench demo docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -13,10 +13,15 @@ help: ## list the targets
 setup: $(VENV)/.ready ## make .venv with all extras and the development tools
 test: lint browser ## lint, then run every test
 	$(BIN)/python -m compileall -q src  # many tests start Python, also where it writes no bytecode itself
-	$(BIN)/python -m pytest -m "not alone" -n auto --maxprocesses 8 --dist worksteal
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
-lint: $(VENV)/.ready ## ruff, mypy --strict, import-linter
+check: lint ## lint, then the quick tests: no training, no process, under half a second each
+	$(BIN)/python -m pytest -m quick -q -n 2 --dist worksteal
+
+record: $(VENV)/.ready ## measure which tests are quick, and note the others in tests/slow.txt
+	$(BIN)/python -m pytest --record-slow -q -n 2 --dist loadfile
+
+lint: $(VENV)/.ready ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,6 +41,7 @@ pictures: $(VENV)/.ready ## draw the screenshots of docs/gallery.md
 	$(BIN)/python docs/make_pictures.py
 
 bench: $(VENV)/.ready ## measure regard and transformers side by side
+	$(BIN)/python benchmarks/limits.py
 	$(BIN)/python benchmarks/forward.py
 
 docs: $(VENV)/.ready ## run the lessons and build the documentation site in build/site

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.quick import QuickTests
 from tests.trained_folders import TrainedFolders, shared_root
 
 # Tests compare with the CPU's results; those of the GPU name it. Processes that a test starts inherit this.
@@ -110,6 +111,14 @@ def pretrained_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trai
 def trained(trained_folder: TrainedFolders, reviews_csv: Path) -> Path:
     """A folder that `regard.train` wrote, with good scores on such texts."""
     return trained_folder(reviews_csv, preset="tiny-bert", epochs=6, lr=8e-3, batch_size=8, device="cpu")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-slow", action="store_true", help="note in tests/slow.txt which tests are not quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(QuickTests(config), "quick-tests")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,11 +1,10 @@
-"""Importing is light: little beside torch, and only the packages the core is built on."""
+"""Importing is light: only the packages the core is built on."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import pkgutil
-import statistics
 import subprocess
 import sys
 
@@ -43,29 +42,6 @@ def test_the_core_imports_only_what_it_is_built_on() -> None:
     assert {"torch", "tokenizers", "safetensors", "regard"} <= result
     assert result - allowed - set(sys.stdlib_module_names) - {"regard", "__editable___regard_finder"} == set()
     assert result.isdisjoint(FORBIDDEN)
-
-
-TIMED = """
-import time
-start = time.process_time()
-{first}
-middle = time.process_time()
-{second}
-print(middle - start, time.process_time() - start)
-"""
-
-
-def costs(first: str, second: str) -> tuple[float, float]:
-    """Processor seconds of a statement in a fresh interpreter, and of both; a busy machine slows them alike."""
-    one, both = child(TIMED.format(first=first, second=second)).split()
-    return float(one), float(both)
-
-
-@pytest.mark.alone
-def test_importing_costs_little_more_than_torch() -> None:
-    """With all that loading a model needs. `import regard` alone loads no torch: tests/cli/test_main.py."""
-    ratios = [both / torch for torch, both in (costs("import torch", "import regard; regard.load") for _ in range(3))]
-    assert statistics.median(ratios) < 1.2, ratios
 
 
 UNCHANGED = """

@@ -47,7 +47,6 @@ def test_a_stream_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch, start: by
     assert stdin.bytes_read < 15_000 * len(again) + (1 << 21)
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.txt", "a.en"])
 def test_ten_megabytes_in_one_line(tmp_path: Path, name: str) -> None:
     text = "x" * 10_000_000
@@ -60,7 +59,7 @@ def test_ten_megabytes_in_one_line(tmp_path: Path, name: str) -> None:
         "a.en": text,
     }[name]
     path = write_file(tmp_path / name, content)
-    began = time.perf_counter()
+    began = time.process_time()
     (record,) = read((path, path) if name == "a.en" else path)
     assert record.texts[0][1] == text
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

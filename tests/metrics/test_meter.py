@@ -1,10 +1,9 @@
-"""Meters give the scores of the pure functions, with intervals, in flat memory and little time."""
+"""Meters give the scores of the pure functions, with intervals, in flat memory."""
 
 from __future__ import annotations
 
 import inspect
 import math
-import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -117,17 +116,3 @@ def test_memory_is_flat_in_rows() -> None:
     label_rows(10), mean_rows(10)  # what is made once
     assert peak(label_rows, 1_000_000) < 1.1 * peak(label_rows, 10_000) + 10_000
     assert peak(mean_rows, 100_000) < 1.1 * peak(mean_rows, 10_000) + 10_000
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["label", "mean", "token", "answer", "number"])
-def test_a_row_takes_microseconds(name: str) -> None:
-    """The bound is several times what it takes alone, since tests share the machine."""
-    make, records = RECORDS[name]
-    meter, rows = make(), 20_480
-    start = time.perf_counter()
-    for number in range(rows):
-        meter.add(*records[number % len(records)])
-    meter.scores()
-    assert (time.perf_counter() - start) / rows < 200e-6

@@ -1,7 +1,6 @@
 """Answers that are stretches of a context."""
 
 import json
-import time
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -121,18 +120,6 @@ def test_the_best_stretches_are_found(scores, longest, limit):
     assert all(0 <= j - i < longest for i, j in zip(first, last, strict=True))
     assert [starts[i] + ends[j] for i, j in zip(first, last, strict=True)] == result.tolist()
     assert len({*zip(first.tolist(), last.tolist(), strict=True)}) == len(first)
-
-
-@pytest.mark.alone
-def test_the_search_is_quick():
-    generator = np.random.default_rng(0)
-    starts, ends = generator.normal(size=(2, 384)).astype(np.float32)
-    times = []
-    for _ in range(50):
-        began = time.perf_counter()
-        best_spans(starts, ends, max_length=30)
-        times.append(time.perf_counter() - began)
-    assert min(times) < 1e-3
 
 
 def test_the_temperature_makes_probabilities_as_large_as_answers_are_right():

@@ -60,12 +60,11 @@ def _documents(text: str) -> list[str]:
     return results
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("text", ["a" * 1_000_000, "the man " * 1_250_000], ids=["one letter", "one line"])
+@pytest.mark.parametrize("text", ["a" * 300_000, "the man " * 100_000], ids=["one letter", "one line"])
 def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "a.txt", text)
-    began = time.perf_counter()
+    began = time.process_time()
     for sentences in (False, True):
         for _ in read_text_groups([path], sentences=sentences, lines=True):
             pass
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 5

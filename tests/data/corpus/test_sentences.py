@@ -75,9 +75,8 @@ def test_the_spans_hold_everything_but_space(text: str, lines: bool) -> None:
         assert text[start:end] == text[start:end].strip()
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("text", ["a" * 1_000_000, "." * 1_000_000, "A. " * 100_000, " " * 1_000_000, '"' * 1_000_000])
+@pytest.mark.parametrize("text", ["a" * 300_000, "." * 300_000, "A. " * 30_000, " " * 300_000, '"' * 300_000])
 def test_time_is_linear(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     sentence_spans(text)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 3  # minutes if it grew with the square
