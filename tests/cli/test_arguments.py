@@ -29,12 +29,6 @@ def test_texts_from_stdin(monkeypatch: pytest.MonkeyPatch, columns: str | None, 
     assert read_texts("-", columns) == texts
 
 
-def test_a_table_from_stdin_is_plain_text_unless_a_column_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text,label\na,b\n")))
-    with pytest.warns(UserWarning, match="stdin is read one text per line, but looks like csv"):
-        assert read_texts("-") == ["text,label", "a,b"]
-
-
 def test_a_table_from_stdin_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text,label\na,b\n")))
     assert read_texts("-", format="csv") == ["a"]

@@ -38,15 +38,6 @@ def test_check_reports_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert captured.err == ""
 
 
-def test_a_wrong_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mails.csv"
-    path.write_text(TABLE, encoding="utf-8")
-    assert main(["check", str(path), "--encoding", "cp12521"]) == 1
-    assert 'Did you mean "cp1252"?' in capsys.readouterr().err
-    assert main(["predict", "minilm", "a text", "--encoding", "cp1252"]) == 2
-    assert "--encoding was given without --input" in capsys.readouterr().err
-
-
 def test_text_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "corpus.txt"
     path.write_bytes((TABLE * 20).encode("cp1251", "ignore") + "Привет\n".encode("cp1251") * 20)

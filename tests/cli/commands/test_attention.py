@@ -73,30 +73,4 @@ def test_a_picture(folder: Path, capsys: Capture, tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("flags", "status", "message"),
-    [
-        (["--layers", "0"], 2, "--layers 0 is the embeddings"),
-        (["--layers", "3"], 2, "--layers 3 was given; this model has layers 1 to 2"),
-        (["--heads", "4"], 1, "head 4 does not exist: there are 4"),
-        (["--output", "w.npy"], 2, "ends in .npz"),
-        (["--plot", "w.jpeg"], 2, ".png, .svg or .pdf"),
-        (["--plot", "w.png", "--output", "w.npz"], 2, "give one of them"),
-        (["--output", "nowhere/w.npz"], 1, "does not exist"),
-    ],
-)
-def test_wrong_use(folder: Path, capsys: Capture, flags: list[str], status: int, message: str) -> None:
-    result, out, err = run(capsys, "attention", folder, "the old man", *flags)
-    assert (result, out) == (status, "")
-    assert message in err
-
-
-def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> None:
-    words = train_tokenizer_from_texts([TEXT] * 5, kind="char")
-    regard.create("tiny-lstm-language", tokenizer=words, device="cpu").save(tmp_path / "model")
-    status, _, err = run(capsys, "attention", tmp_path / "model", "a text")
-    assert status == 1
-    assert "a recurrent network has no attention" in err
-
-
 # fill --next

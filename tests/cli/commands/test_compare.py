@@ -52,18 +52,3 @@ def test_several_models_are_evaluated(out: Path, capsys: pytest.CaptureFixture[s
     assert answered.count("label: ") == 6
     assert cli.main(["evaluate", *models, data, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "message"),
-    [
-        (["compare", "x.csv", "--models"], 2, ""),
-        (["compare", "x.csv", "--models", "tiny-bert", "--time", "soon"], 1, "--time is 'soon', expected a duration"),
-        (["evaluate", "a", "b", "c.csv", "--output", "o.csv"], 2, "Use --predictions"),
-        (["evaluate", "-", "b", "c.csv"], 2, "the data comes last"),
-        (["evaluate", "a", "b", "-"], 2, "stdin can be read once"),
-    ],
-)
-def test_wrong_use(words: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(words) == status
-    assert message in capsys.readouterr().err

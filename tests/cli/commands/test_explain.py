@@ -34,23 +34,3 @@ def test_a_file_gives_the_words_of_each_class_and_the_faithfulness(
     assert capsys.readouterr().out.splitlines()[1].startswith("method")
     assert main([*arguments, "--max-rows", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["texts"] == 4
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a text", "--max-rows", "3"], "--max-rows is for a file of texts"),
-        (["DATA", "--target", "good"], "--target is for one text"),
-        (["DATA", "--pair", "second"], "--pair is for one text"),
-        (["a text", "--top", "0"], "--top is 0"),
-        ([""], "TEXT is empty"),
-        (["missing.csv"], '"missing.csv" does not exist. If this is the text, add --literal.'),
-        (["a text", "--method", "shap"], '--method "shap" is not known'),
-    ],
-)
-def test_wrong_arguments_are_refused(
-    trained: Path, reviews_csv: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given_arguments = [str(reviews_csv) if one == "DATA" else one for one in arguments]
-    assert main(["explain", str(trained), *given_arguments]) in (1, 2)
-    assert message in capsys.readouterr().err

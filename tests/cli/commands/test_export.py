@@ -43,10 +43,3 @@ def test_the_time_left_is_shown_in_a_terminal(
         assert str(shown) == "about 0:08 left"
         now[0] += 9
         assert str(shown) == "a little longer than usual"
-
-
-def test_export_needs_a_folder_and_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(capsys, "export", "minilm")[0] == 2
-    status, _, err = run(capsys, "export", tmp_path / "none", "--out", tmp_path / "out")
-    assert status == 1
-    assert "none" in err

@@ -34,20 +34,6 @@ def test_next_sentence(folder: Path, capsys: Capture) -> None:
     assert out.startswith(f"{chance:.3f}  probability that the second text comes right after the first")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--next", "one"], "--next takes two texts, the first and the second; 1 were given"),
-        (["a [MASK]", "--next", "one", "two"], "TEXT and --next were both given"),
-        ([], "no text was given. Give a TEXT with [MASK] in it, or --next"),
-    ],
-)
-def test_wrong_use_of_fill(folder: Path, capsys: Capture, words: list[str], message: str) -> None:
-    status, _, err = run(capsys, "fill", folder, *words)
-    assert status == 2
-    assert message in err
-
-
 @pytest.fixture(scope="module")
 def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list[tuple[str, str]]]) -> Path:
     from dataclasses import replace
@@ -78,10 +64,3 @@ def test_words_for_several_masks(capsys: Capture, masked: Path) -> None:
     assert [len(words) for words in content["masks"]] == [5, 5]
     assert set(content["masks"][0][0]) == {"word", "score", "text"}
     assert content["untrained"] is True
-
-
-def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:
-    status, _, err = run(capsys, "fill", trained, "a [MASK] film")
-    assert status == 1
-    assert "no head for masked words" in err
-    assert "regard predict" in err

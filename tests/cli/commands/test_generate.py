@@ -6,7 +6,6 @@ import json
 import pytest
 import tokenizers
 
-import regard
 from regard import cli
 from regard.checkpoint.source import from_preset
 from regard.cli.commands import generate as module
@@ -69,26 +68,3 @@ def test_prompt_after_prompt(folder, capsys, monkeypatch):
     lines = out.splitlines()
     assert (status, len(lines), lines[0]) == (0, 2, lines[1])
     assert "400 tokens" in err
-
-
-@pytest.mark.parametrize(
-    ("argv", "status", "message"),
-    [
-        ([], 2, "no prompt was given"),
-        (["a", "--interactive"], 2, "give one of them"),
-        (["a", "--beams", "0"], 1, "beams must be a whole number of at least 1"),
-        (["a", "--beams", "2", "--top-k", "3"], 1, "--beams 2 and --top-k 3 contradict"),
-        ([""], 1, "prompt 0 is empty"),
-        (["a", "--topp", "1"], 2, "--top-p"),
-    ],
-)
-def test_wrong_use(folder, capsys, argv, status, message):
-    actual_status, out, err = run(capsys, folder, *argv)
-    assert (actual_status, out) == (status, "")
-    assert message in err
-
-
-def test_a_model_that_only_reads(capsys, tmp_path):
-    status, _, err = run(capsys, str(regard.create("tiny-bert").save(tmp_path / "bert")), "a")
-    assert status == 1
-    assert "cannot generate" in err

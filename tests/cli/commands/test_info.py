@@ -22,11 +22,3 @@ def test_info_as_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert status == 0
     assert (rows["family"], rows["parameters"], rows["tokenizer"].lower()) == ("bert", "22,713,216", "wordpiece")
-
-
-def test_an_unknown_model_is_1_and_offers_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "info", "bert-base-uncasd")
-    assert (status, out) == (1, "")
-    assert err.startswith("regard: ")
-    assert "bert-base-uncased" in err
-    assert "Traceback" not in err

@@ -43,12 +43,3 @@ def test_files(tmp_path: Path, capsys: Capture) -> None:
     status, _, err = run(capsys, "lesson", "1", "--notebook", tmp_path / "a.ipynb")
     assert (status, "jupyter lab" in err) == (0, True)
     assert json.loads((tmp_path / "a.ipynb").read_text(encoding="utf-8"))["nbformat"] == 4
-
-
-def test_wrong_use(tmp_path: Path, capsys: Capture) -> None:
-    assert run(capsys, "lesson", "--html", tmp_path / "a.html")[0] == 2
-    assert run(capsys, "lesson", "1", "--notebook", tmp_path / "a.ipynb", "--html", tmp_path / "a.html")[0] == 2
-    assert run(capsys, "lesson", "1", "--notebook", tmp_path / "a.txt")[0] == 2
-    status, _, err = run(capsys, "lesson", "conting")
-    assert (status, 'Did you mean "counting"' in err) == (1, True)
-    assert run(capsys, "lesson", "1", "--html", tmp_path / "missing" / "a.html")[0] == 1

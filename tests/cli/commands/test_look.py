@@ -25,26 +25,9 @@ def test_the_page_is_served(trained: Path) -> None:
         process.communicate()
 
 
-def test_wrong_use(capsys: Capture, tmp_path: Path) -> None:
-    status, _, err = run(capsys, "look", tmp_path, " ")
-    assert status == 2
-    assert "TEXT is empty" in err
-    status, _, err = run(capsys, "look", tmp_path / "nothing", "a text")
-    assert status == 1
-
-
 def test_a_page_is_written(trained: Path, capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     status, out, err = run(capsys, "look", trained, "a lovely film", "--html", path, "--json", "--device", "cpu")
     assert status == 0, err
     assert json.loads(out) == {"files": [str(path)]}
     assert path.stat().st_size > 1000
-
-
-def test_outputs_that_cannot_be_written(trained: Path, capsys: Capture, tmp_path: Path) -> None:
-    status, _, err = run(capsys, "look", trained, "a film", "--html", tmp_path / "page.txt")
-    assert status == 2
-    assert "ends in .html" in err
-    status, _, err = run(capsys, "look", trained, "a film", "--data", tmp_path / "missing.csv")
-    assert status == 2
-    assert "no such file" in err

@@ -14,6 +14,7 @@ from tests.cli.helpers import Capture, run
 import regard
 from regard.errors import DataError
 from regard.predict.batch.rows import file_rows
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
 
@@ -121,30 +122,15 @@ def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "texts.txt"]
 
 
-# questions
-
-
 PAGE = "Ida Wells was born in 1862.\nShe went to Memphis and wrote for a paper there.\n"
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that answers questions, badly."""
-    from regard.training.train import train
-
-    folder = tmp_path_factory.mktemp("reader")
-    rows = [
-        {
-            "id": str(n),
-            "context": PAGE,
-            "question": f"who {n}?",
-            "answers": {"text": ["Ida Wells"], "answer_start": [0]},
-        }
-        for n in range(20)
-    ]
-    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    train(folder / "train.jsonl", out=folder / "model", preset="tiny-bert", steps=2, dev_fraction=0, device="cpu")
-    return folder / "model"
+    words = train_tokenizer_from_texts([PAGE, "where who"] * 5, kind="wordpiece", size=90)
+    model = regard.create("tiny-bert", tokenizer=words, heads={"span": 2}, device="cpu")
+    return model.save(tmp_path_factory.mktemp("reader") / "model")
 
 
 @pytest.fixture
@@ -200,35 +186,6 @@ def test_many_questions_about_one_file(
     assert [row.get("nr") for row in rows] == ([None, None] if name == "asked.txt" else ["7", "8"])
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--context", "nowhere.txt", "who?"], "nowhere.txt: does not exist"),
-        (["--context", "empty.txt", "who?"], "empty.txt: is empty"),
-        (["--context", "latin.txt", "who?"], "is not UTF-8"),
-        (["--context", "-", "--input", "-"], "cannot both be stdin"),
-        (["who?"], "--context FILE"),
-        (["--resume", "who?", "where"], "--resume was given without --output"),
-        (["who?", "where", "--output", "a.csv.gz"], "compressed files are not written"),
-        (["who?", "where", "--output", "a.xlsx"], "Use a.csv"),
-        (["--input", "both.csv", "--columns", "question=question,context=context", "--context", "page.txt"], "too"),
-    ],
-)
-def test_wrong_questions(capsys: Capture, reader: Path, page: Path, argv: list[str], message: str) -> None:
-    Path("empty.txt").write_text(" \n")
-    Path("latin.txt").write_bytes("née".encode("latin-1"))
-    Path("both.csv").write_text("question,context\na,b\n")
-    status, _, err = run(capsys, "predict", reader, *argv)
-    assert status in (1, 2)
-    assert message in err
-
-
-def test_only_questions_have_a_context(capsys: Capture, trained: Path, page: Path) -> None:
-    status, _, err = run(capsys, "predict", trained, "a text", "--context", "page.txt")
-    assert status == 2
-    assert "--context is for models that answer questions; this is a model for classify" in err
-
-
 @pytest.mark.parametrize("command", ["predict", "embed", "generate", "translate"])
 def test_texts_that_are_file_names_are_refused(capsys: Capture, trained: Path, page: Path, command: str) -> None:
     status, _, err = run(capsys, command, trained, "a text", "./page.txt")
@@ -236,9 +193,6 @@ def test_texts_that_are_file_names_are_refused(capsys: Capture, trained: Path, p
     assert '"./page.txt" is a file' in err
     run(capsys, command, trained, "x" * 5000, "--literal")
     assert "is a file" not in capsys.readouterr().err
-
-
-# files
 
 
 def test_the_format_is_that_of_the_name(capsys: Capture, trained: Path, tmp_path: Path) -> None:
@@ -285,16 +239,6 @@ def test_answers_stream(trained: Path) -> None:
     model = regard.load(trained, device="cpu").answers(endless())  # type: ignore[arg-type]  # an iterator of texts
     assert [next(model).json()["label"] for _ in range(3)] == ["good"] * 3
     assert texts_read <= 2049
-
-
-def test_a_model_without_a_task_says_what_it_can_do(capsys: Capture) -> None:
-    status, _, err = run(capsys, "predict", "minilm", "a text")
-    assert status == 1
-    assert "this is a network without a task" in err
-    assert "regard embed" in err
-
-
-# fill
 
 
 def test_every_kind_of_answer_is_a_line_for_reading() -> None:

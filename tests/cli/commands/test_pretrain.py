@@ -44,33 +44,3 @@ def test_the_error_names_a_preset_with_too_small_a_vocabulary(
     err = capsys.readouterr().err
     assert 'the vocabulary of preset "tiny-bert" is too small for the characters of this text, which need 2' in err
     assert "Use a larger preset, or your own vocabulary: regard tokenizer FILE" in err
-
-
-@pytest.mark.parametrize(
-    ("argv", "message", "status"),
-    [
-        (["--start", "minilm", "--preset", "tiny-bert"], "--start and --preset were given", 2),
-        (["--start", "minilm", "--tokenizer", "x"], "--tokenizer was given without --preset", 2),
-        (["--preset", "tiny-bert", "--lr", "-1"], "lr is -1", 1),
-        (["--preset", "tiny-bert", "--resume"], "holds no training that could be resumed", 1),
-    ],
-)
-def test_wrong_use_is_an_error(
-    argv: list[str], message: str, status: int, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["pretrain", str(corpus), "--out", str(tmp_path / "run"), *argv]) == status
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "flag",
-    [["--label-smoothing", "0.1"], ["--class-balance", "weights"], ["--prefix", "x: "], ["--vocabularies", "separate"]],
-)
-def test_flags_for_labels_are_refused_by_name(
-    flag: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They are not in the help, but the error says more than that the flag is unknown."""
-    (tmp_path / "text.txt").write_text("a text\n")
-    out = str(tmp_path / "run")
-    assert cli.main(["pretrain", str(tmp_path / "text.txt"), "--preset", "tiny-bert", "--out", out, *flag]) == 1
-    assert f"{flag[0]} is for regard train" in capsys.readouterr().err

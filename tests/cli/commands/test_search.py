@@ -49,16 +49,3 @@ def test_the_cache_goes_to_the_given_folder(capsys: Capture, trained: Path, file
     assert status == 0
     assert f"cached in {cache}" in err
     assert list(cache.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ([], "no query was given. Write it after the file"),
-        (["a film", "--cache", "x", "--no-cache"], "--cache and --no-cache were given; give one of them"),
-    ],
-)
-def test_wrong_arguments(capsys: Capture, trained: Path, file: Path, more: list[str], message: str) -> None:
-    status, out, err = run(capsys, "search", trained, file, *more)
-    assert (status, out) == (2, "")
-    assert message in err

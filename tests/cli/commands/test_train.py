@@ -70,34 +70,6 @@ def test_of_several_ranks_the_first_alone_gives_the_result(reviews_csv: Path, tm
     assert json.loads(done.stdout)["rows"] == 72
 
 
-def test_an_occupied_folder_is_1(capsys: Capture, trained: Path, reviews_csv: Path) -> None:
-    status, out, err = run(capsys, "train", reviews_csv, "--out", trained, *QUICK)
-    assert (status, out) == (1, "")
-    assert "Use --resume to continue its training, or --overwrite to start over" in err
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["train", "data.csv"], "--out"),
-        (["train", "data.csv", "--out", "a", "--epoch", "3"], "--epochs"),
-        (["train", "data.csv", "--out", "a", "--start", "minilm", "--preset", "tiny-bert"], "give one of them"),
-        (["train", "data.csv", "--out", "a", "--tokenizer", "words"], "without --preset"),
-        (["train", "data.csv", "--out", "a", "--lr", "fast"], "--lr"),
-        (["train", "data.csv", "--out", "a", "--config"], "without a file"),
-        (["evaluate", "minilm"], "DATA"),
-        (["predict", "minilm"], "no text was given"),
-        (["predict", "minilm", "a", "--input", "b.txt"], "give one of them"),
-        (["predict", "minilm", "a", "--columns", "text=b"], "without --input"),
-        (["fill", "tiny-bert"], "TEXT"),
-    ],
-)
-def test_wrong_use_is_2(capsys: Capture, argv: list[str], message: str) -> None:
-    status, out, err = run(capsys, *argv)
-    assert (status, out) == (2, "")
-    assert message in err
-
-
 # settings
 
 

@@ -124,17 +124,3 @@ def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
     err = capsys.readouterr().err
     assert "texts.txt line 2" in err
     assert "empty text" in err
-
-
-@pytest.mark.parametrize(
-    ("argv", "status", "message"),
-    [
-        (["tiny-gru"], 2, "no text was given"),
-        (["tiny-gru", "a", "--input", "b"], 2, "TEXT and --input were both given"),
-        (["minilm", "a text"], 1, "only encoder-decoders translate"),
-        (["tiny-bert", "a text"], 1, "no weights were published for it"),
-    ],
-)
-def test_wrong_use(argv, status, message, capsys):
-    assert main(["translate", *argv]) == status
-    assert message in capsys.readouterr().err

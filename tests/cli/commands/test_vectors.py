@@ -66,29 +66,3 @@ def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert one.words == other.words
     assert len(one) == content["vectors"]
     assert np.array_equal(one.table, other.table)
-
-
-@pytest.mark.parametrize(
-    ("argv", "message", "expected"),
-    [
-        ([], "one of them", 2),
-        (["a.txt", "--load", "v.bin"], "one of them", 2),
-        (["a.txt"], "no output was requested", 2),
-        (["--load", "v.bin"], "nothing to do", 2),
-        (["a.txt", "--out", "v.npy"], "must end in .bin", 1),
-        (["none.txt", "--out", "v.bin"], "cannot be read", 1),
-        (["--load", "none.bin", "--nearest", "a"], "cannot be read", 1),
-    ],
-)
-def test_wrong_use_is_an_error(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    argv: list[str],
-    message: str,
-    expected: int,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, out, err = run(capsys, *argv)
-    assert (status, out) == (expected, "")
-    assert message in err

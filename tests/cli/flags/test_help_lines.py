@@ -72,8 +72,3 @@ def flag_default(flag: str) -> object:
     for part in name.split("."):
         value = getattr(value, part)
     return value
-
-
-def test_words_after_two_dashes_are_no_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["embed", "nowhere-model", "--", "--foo"]) == 1
-    assert "is not a folder" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -48,52 +47,6 @@ def test_chosen_settings_are_printed_and_read_again(capsys: Capture, tmp_path: P
     status, text, _ = run(capsys, "train", data, "--preset", "tiny-bert", "--print-config", *flags, "--json")
     assert json.loads(text)["lr"] > 0
     assert list(tmp_path.iterdir()) == [tmp_path / "run.toml"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("epoch = 3", 'run.toml: there is no setting "epoch". Did you mean "epochs"?'),
-        ('prest = "tiny-bert"', 'run.toml: there is no setting "prest". Did you mean "preset"?'),
-        ('epochs = "three"', "run.toml: epochs is 'three', expected a number."),
-        ("out = 3", "run.toml: out is 3, expected a text in quotes."),
-        ('json = "yes"', "run.toml: json is 'yes', expected true or false."),
-        ("epochs = ", "run.toml: this is not TOML"),
-        ("lora = {rnk = 2}", "run.toml: lora is {'rnk': 2}, expected its rank, or some of rank, alpha, dropout."),
-    ],
-)
-def test_a_file_that_will_not_do(capsys: Capture, tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "run.toml").write_text(content)
-    status, _, err = run(capsys, "train", "d.csv", "--out", tmp_path / "o", "--config", tmp_path / "run.toml")
-    assert status == 1
-    assert message in err
-
-
-def test_a_file_of_settings_that_is_not_there(capsys: Capture, tmp_path: Path) -> None:
-    status, _, err = run(capsys, "train", "d.csv", "--out", tmp_path / "o", "--config", tmp_path / "no.toml")
-    assert status == 1
-    assert "no.toml: cannot be read: No such file" in err
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a = " + b"[" * 100_000, "cannot be read: its content is nested too deeply"),
-        (b"\xff\xfe", "this is not UTF-8"),
-        (b"epochs = 1\nepochs = 2\n" + b"#" * (2 << 20), "expected at most 1,048,576"),
-        (None, "is not a regular file"),
-    ],
-)
-def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: bytes | None, message: str) -> None:
-    path = tmp_path / "run.toml"
-    if content is None:
-        os.mkfifo(path)
-    else:
-        path.write_bytes(content)
-    status, _, err = run(capsys, "train", "a.csv", "--config", path)
-    assert status == 1
-    assert message in err
-    assert str(path) in err
 
 
 def test_the_settings_of_a_baseline_are_printed_and_read_again(capsys: Capture, tmp_path: Path) -> None:
