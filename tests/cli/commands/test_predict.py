@@ -128,7 +128,7 @@ PAGE = "Ida Wells was born in 1862.\nShe went to Memphis and wrote for a paper t
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that answers questions, badly."""
-    words = train_tokenizer_from_texts([PAGE, "where who"] * 5, kind="wordpiece", size=90)
+    words = train_tokenizer_from_texts([PAGE, "where who"] * 5, kind="wordpiece", size=50)
     model = regard.create("tiny-bert", tokenizer=words, heads={"span": 2}, device="cpu")
     return model.save(tmp_path_factory.mktemp("reader") / "model")
 
