@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test record lint format browser pictures bench demo docs clean
+.PHONY: help setup check test record fuzz lint format browser pictures bench demo docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -26,6 +26,9 @@ lint: $(VENV)/.ready ## ruff, mypy, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(VENV)/.ready ## run thousands of damaged inputs, and record those that fail in tests/fuzz/failures.txt
+	$(BIN)/python -m tests.fuzz --cases 5000
 
 format: $(VENV)/.ready ## apply the fixes ruff can make
 	$(BIN)/ruff check --fix .

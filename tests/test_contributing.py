@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests import fork_server
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 USE = """
@@ -30,7 +30,7 @@ def test_the_snippets_run_and_work_together(tmp_path: Path) -> None:
     assert len(blocks) == 5
     script = tmp_path / "snippets.py"
     script.write_text("\n".join([*blocks, USE]), encoding="utf-8")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = fork_server.run(script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "3\n"
 

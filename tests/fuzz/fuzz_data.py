@@ -24,7 +24,6 @@ from regard.data.readers import read
 from regard.data.sources.sources import Source
 from regard.errors import RegardError
 
-CASES = 250
 CELLS = (
     *("", " ", "x", "text", "label", "a text, with a comma", 'a "quoted" word', "one\ntwo", "one\rtwo", "tab\there"),
     *("café", "Größe – 80 €", "日本語", "\ufeffmark", "\u2028", "a\u200bb", "cafÃ©", "3,5", "1.234,5", "-1e9", "nan"),

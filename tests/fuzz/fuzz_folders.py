@@ -15,7 +15,6 @@ from tests.fuzz.fuzz_tokenizers import bases as tokenizers
 from tests.fuzz.fuzz_tokenizers import damage, damage_links, write
 from tests.fuzz.mutate import damaged_json, other_value, outside_file
 
-CASES = 150
 WRITERS = ("gpt2", "llama", "t5", "bart", "marian", "transformer", "pegasus")
 PRESETS = ("bert", "roberta", "electra", "albert", "modernbert", *WRITERS)
 RECURRENT = ("gru-additive", "lstm-feeding", "elmo", "lstm-language")

@@ -15,7 +15,6 @@ from regard.data.check.page import html_page
 from regard.data.check.run import TargetModel, check
 from regard.errors import RegardError
 
-CASES = 250
 MARK = "zqzq"  # in everything hostile, and nowhere in a page but in its texts
 PARTS = (
     *(

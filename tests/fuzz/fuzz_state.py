@@ -29,7 +29,6 @@ from regard.training.resume.state import (
     state_files,
 )
 
-CASES = 400
 IDENTITY = {"data": "abc", "task": "classify", "lr": 0.001, "lora": {"rank": 0}, "freeze": []}
 STEP = 7
 WEIGHTS = {"layer.weight": torch.arange(12.0).reshape(3, 4), "layer.bias": torch.ones(3)}

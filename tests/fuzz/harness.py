@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 SECONDS = 10.0  # of processor time; three times as many on the clock, which other work on the machine moves too
 BYTES = 2 << 30
 HERE = Path(__file__).resolve().parent
+FAILURES = HERE / "failures.txt"
 READABLE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/etc/localtime", "/usr/share/zoneinfo")
 FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.getaddrinfo")
 OPENING = ("open", "os.listdir", "os.scandir")
@@ -189,6 +190,19 @@ def _reset_peak() -> None:
 def names() -> list[str]:
     """All fuzzers."""
     return sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.py"))
+
+
+def recorded(name: str) -> list[tuple[int, int]]:
+    """The seed and the number of each case of a fuzzer that failed once."""
+    lines = [line.split() for line in FAILURES.read_text().splitlines() if not line.startswith("#")]
+    return [(int(seed), int(case)) for fuzzer, seed, case in lines if fuzzer == name]
+
+
+def record(name: str, seed: int, cases: Iterable[int]) -> None:
+    """Add cases that failed to those that `make test` runs."""
+    new = sorted({(seed, case) for case in cases} - set(recorded(name)))
+    with FAILURES.open("a") as file:
+        file.writelines(f"{name} {one} {case}\n" for one, case in new)
 
 
 def load(name: str) -> ModuleType:

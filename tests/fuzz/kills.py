@@ -11,8 +11,6 @@ import argparse
 import contextlib
 import hashlib
 import json
-import multiprocessing
-import os
 import random
 import shutil
 import subprocess
@@ -25,15 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import fork_server
+
 WORDS = ("lovely", "warm", "great", "good", "dull", "cold", "poor", "bad", "film", "book", "song", "the", "and", "a")
-PROCESSES = multiprocessing.get_context("forkserver")
-PRELOAD = [
-    "regard.cli",
-    "regard.cli.commands.train",
-    "regard.cli.commands.predict",
-    "regard.cli.commands.check",
-    "regard.training.pretrain",
-]
 COMMON = ["--preset", "tiny-bert", "--device", "cpu", "--batch-tokens", "512", "--lr", "1e-3", "--save-every", "1"]
 TRAIN = ["--epochs", "3", "--dev-fraction", "0.2", "--log-every", "3", *COMMON]
 PRETRAIN = ["--steps", "12", "--eval-every", "4", "--log-every", "3", "--window", "64", *COMMON]
@@ -43,16 +35,10 @@ class Wrong(AssertionError):
     """Something was lost, or used although it was damaged."""
 
 
-def call(argv: Sequence[str], log: str) -> None:
+def start(argv: Sequence[str], log: Path) -> fork_server.ForkedProcess:
     """A command in a process of its own, with one thread so that its sums are always the same."""
-    import torch
-
-    from regard.cli import main
-
-    torch.set_num_threads(1)
-    with Path(log).open("w", encoding="utf-8") as out, contextlib.redirect_stderr(out), contextlib.redirect_stdout(out):
-        status = main(list(argv))
-    os._exit(status)
+    with log.open("w", encoding="utf-8") as file:
+        return fork_server.start("-m", "regard.cli", *argv, stdout=file.fileno(), stderr=file.fileno())
 
 
 @dataclass
@@ -68,15 +54,11 @@ class Command:
     whole: str = ""  # the digest of what it writes when nothing interrupts it
     seconds: float = 1.0
 
-    def start(self, argv: Sequence[str]) -> Any:
-        process = PROCESSES.Process(target=call, args=(list(argv), str(self.folder / "log")))
-        process.start()
-        return process
+    def start(self, argv: Sequence[str]) -> fork_server.ForkedProcess:
+        return start(argv, self.folder / "log")
 
     def run(self, argv: Sequence[str]) -> int:
-        process = self.start(argv)
-        process.join()
-        return int(process.exitcode or 0)
+        return self.start(argv).wait()
 
     def log(self) -> str:
         with contextlib.suppress(OSError):
@@ -150,7 +132,7 @@ def _pretrain(here: Path) -> Command:
 
 
 def _predict(here: Path) -> Command:
-    inputs = _write_input(here / "texts.csv", rows(3000, 3))
+    inputs = _write_input(here / "texts.csv", rows(1000, 3))
     model = here.parent / "model"
     shutil.copytree(here.parent / "train/run", model)
     argv = ["predict", str(model), "--input", str(here / "texts.csv"), "--output", str(here / "answers.jsonl")]
@@ -159,7 +141,7 @@ def _predict(here: Path) -> Command:
 
 
 def _check(here: Path) -> Command:
-    content = rows(20_000, 4).replace("film", "film\u200b").replace("song", "song\u00a0")
+    content = rows(3000, 4).replace("film", "film\u200b").replace("song", "song\u00a0")
     inputs = _write_input(here / "rows.csv", content)
     argv = ["check", str(here / "rows.csv"), "--fix", str(here / "fixed.csv")]
     return Command("check", here, argv, argv, [here / "fixed.csv"], inputs)
@@ -174,20 +156,21 @@ def kill(command: Command, draw: random.Random, count: int) -> Iterator[str]:
     killed = 0
     while killed < count:
         process = command.start(command.again if (command.folder / "run").exists() else command.argv)
-        process.join(draw.uniform(0.02, 1.05) * command.seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(draw.uniform(0.02, 0.9) * command.seconds)
         process.kill()
-        process.join()
-        if process.exitcode == -9:
+        status = process.wait()
+        if status == -9:
             killed += 1
-        elif process.exitcode:
+        elif status:
             raise Wrong(f"{command.name} failed after a kill:\n{command.log()}")
-        yield "killed" if process.exitcode == -9 else "ended"
+        yield "killed" if status == -9 else "ended"
         command.check_inputs()
         if simple:
             there = command.outputs[0].read_bytes()
             if there != b"old" and command.digest() != command.whole:
                 raise Wrong(f"{command.name}: {command.outputs[0].name} is half written")
-        elif process.exitcode == 0:
+        elif status == 0:
             _check_end(command)
             command.reset()
     if command.run(command.again if (command.folder / "run").exists() else command.argv):
@@ -236,14 +219,14 @@ def fill_disk(command: Command, draw: random.Random, folder: Path) -> str:
         there.outputs = [folder / path.relative_to(command.folder) for path in command.outputs]
         there.whole = command.whole
         log = Path(tempfile.mkstemp()[1])
-        status = _run_with_log(there, there.argv, log)
+        status = start(there.argv, log).wait()
         words = log.read_text(encoding="utf-8", errors="replace")
         log.unlink()
         there.check_inputs()
         if "Traceback" in words or status not in (0, 1):
             raise Wrong(f"{command.name} on a full disk: exit {status}\n{words}")
         grow(used * 20 + (64 << 20))
-        if status and _run_with_log(there, there.again if (folder / "run").exists() else there.argv, log):
+        if status and start(there.again if (folder / "run").exists() else there.argv, log).wait():
             raise Wrong(f"{command.name} failed with space again:\n{log.read_text()}")
         log.unlink(missing_ok=True)
         _check_end(there)
@@ -256,13 +239,6 @@ def _moved(word: str, moved: dict[str, str]) -> str:
     return word
 
 
-def _run_with_log(command: Command, argv: Sequence[str], log: Path) -> int:
-    process = PROCESSES.Process(target=call, args=(list(argv), str(log)))
-    process.start()
-    process.join()
-    return int(process.exitcode or 0)
-
-
 def flip_bit(command: Command, draw: random.Random) -> str:
     """One bit of a saved state is flipped; a resume refuses it, or it did not matter."""
     command.reset()
@@ -270,12 +246,12 @@ def flip_bit(command: Command, draw: random.Random) -> str:
     state = command.folder / "run/state"
     saves = draw.randint(1, 5)
     recorded: set[int] = set()
-    while process.is_alive() and len(recorded) < saves:
+    while process.poll() is None and len(recorded) < saves:
         with contextlib.suppress(OSError):
             recorded.add((state / "state.json").stat().st_mtime_ns)
         time.sleep(0.002)
     process.kill()
-    process.join()
+    process.wait()
     files = sorted(path for path in state.rglob("*") if path.is_file()) if state.exists() else []
     if not files:
         return "no state"
@@ -305,8 +281,6 @@ def main() -> int:
 
 def run(kills: int, disks: int, flips: int, seed: int, *, out: Any = sys.stdout) -> int:
     """All of it; 0 where nothing was lost and nothing damaged was used."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    PROCESSES.set_forkserver_preload(PRELOAD)
     draw = random.Random(seed)
     wrong: list[str] = []
     counts = Counter[str]()

@@ -10,7 +10,7 @@ from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.fuzz.harness import SECONDS, Failure, load, names, run_case
+from tests.fuzz.harness import SECONDS, Failure, load, names, record, run_case
 
 GRACE = 30.0  # seconds beyond the limit until a process that does not answer is killed
 START = 300.0  # seconds to import and prepare
@@ -84,28 +84,32 @@ def _shown(results: list[Failure]) -> list[Failure]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("fuzzer", nargs="?", choices=names(), help="its name; without one all names are printed")
-    parser.add_argument("--cases", type=int, default=1000, help="number of cases")
+    parser.add_argument("fuzzer", nargs="*", help=f"names, by default all: {', '.join(names())}")
+    parser.add_argument("--cases", type=int, default=1000, help="number of cases of each")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int, help="run this case alone, in this process")
+    parser.add_argument("--case", type=int, help="run this case of one fuzzer alone, in this process")
     parser.add_argument("--keep", type=Path, help="with --case: folder for the input of the case, which is kept")
     arguments = parser.parse_args()
-    if arguments.fuzzer is None:
-        print("\n".join(names()))
-        return 0
+    fuzzers = arguments.fuzzer or names()
+    if unknown := set(fuzzers) - set(names()):
+        parser.error(f"no fuzzer is called {unknown.pop()}")
     if arguments.case is not None:
-        return (
-            len(_shown(run_case(arguments.fuzzer, arguments.case, arguments.seed, keep=arguments.keep, debug=True))) > 0
-        )
-    start = time.monotonic()
-    failures = run(arguments.fuzzer, arguments.first, arguments.cases, arguments.seed)
+        if len(fuzzers) != 1:
+            parser.error("--case is for one fuzzer")
+        return bool(_shown(run_case(fuzzers[0], arguments.case, arguments.seed, keep=arguments.keep, debug=True)))
+    failed = [name for name in fuzzers if _run_and_record(name, arguments)]
+    return bool(failed)
+
+
+def _run_and_record(name: str, arguments: argparse.Namespace) -> bool:
+    """Whether any case failed; those that did are recorded."""
+    began = time.monotonic()
+    failures = run(name, arguments.first, arguments.cases, arguments.seed)
+    record(name, arguments.seed, [failure.case for failure in failures])
     kinds = Counter(failure.kind for failure in failures)
-    print(
-        f"{arguments.fuzzer}: {arguments.cases:,} cases in {time.monotonic() - start:.0f} s, seed {arguments.seed}",
-        end="; ",
-    )
-    print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "0 failures")
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "0 failures"
+    print(f"{name}: {arguments.cases:,} cases in {time.monotonic() - began:.0f} s, seed {arguments.seed}; {counts}")
     if failures:
         print("repeat with --case:", *sorted({failure.case for failure in failures})[:50])
     return bool(failures)

@@ -139,3 +139,12 @@ def test_a_case_is_the_same_again() -> None:
 
     assert [content(case) for case in range(50)] == [content(case) for case in range(50)]
     assert len({content(case) for case in range(50)}) == 50
+
+
+def test_cases_that_failed_are_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "FAILURES", tmp_path / "failures.txt")
+    (tmp_path / "failures.txt").write_text("# fuzzer, seed, case\ndata 0 7\n")
+    harness.record("data", 0, [7, 30, 30])
+    harness.record("state", 1, [2])
+    assert harness.recorded("data") == [(0, 7), (0, 30)]
+    assert harness.recorded("state") == [(1, 2)]
