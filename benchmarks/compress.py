@@ -46,7 +46,7 @@ import torch
 from common import alternate, lengths, median_times, milliseconds
 from exact_texts import exact_inputs
 from packed import pack, unpack
-from sets import SETS
+from sets import SETS, whole_sentences
 from students import candidate_result, train_students
 
 from regard.checkpoint.families import PRESETS, preset
@@ -349,8 +349,6 @@ def parity(options: argparse.Namespace) -> None:
 
 def held_out(name: str, root: Path, limit: int | None = None) -> ComparedData:
     """Training rows, and two halves of the held-out rows: validation and test. SST-2 holds out whole sentences."""
-    from baselines import whole_sentences
-
     data = SETS[name].load(root)
     if name == "sst2":
         data = whole_sentences(data)

@@ -105,7 +105,7 @@ def main() -> None:
         network = checkpoint.network.to(device)
         preprocessing = Preprocessing(words, checkpoint.config)
         examples = task.examples(data.train, preprocessing, labeled=True)
-        chosen = resolve_settings(chosen, DataSize.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
+        chosen = resolve_settings(chosen, DataSize.of(examples.lengths), checkpoint.config, pretrained=False)
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             job = plan_job(network, task, examples, chosen, Path(folder))

@@ -5,7 +5,6 @@
     python benchmarks/serve.py fuzz --requests 100000
     python benchmarks/serve.py faults --repeats 20        killed workers, reloads, SIGTERM, a full disk
     python benchmarks/serve.py coldstart --repeats 5
-    VENV/bin/python benchmarks/serve.py ray               10^5 rows with a killed node; needs ray
 
 `--peers VENV` is an environment with LitServe, infinity-emb, transformers and schemathesis, by default the one that
 runs this script; what it lacks is left out. infinity-emb 0.0.78 needs transformers below 5 and
@@ -181,7 +180,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("compare", "soak", "fuzz", "faults", "coldstart", "ray"))
+    parser.add_argument("stage", choices=("compare", "soak", "fuzz", "faults", "coldstart"))
     parser.add_argument("--work", type=Path, default=Path("runs/serve"), help="folder for models and logs")
     parser.add_argument("--peers", type=Path, default=Path(sys.prefix), help="environment with other servers")
     parser.add_argument("--infinity", type=Path, help="environment with infinity-emb, by default --peers")
@@ -193,7 +192,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tasks", nargs="+", default=["embed", "predict"])
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--requests", type=int, default=100_000, help="of fuzz; rows of ray")
+    parser.add_argument("--requests", type=int, default=100_000, help="of fuzz")
     parser.add_argument("--repeats", type=int, default=20)
     return parser.parse_args()
 
@@ -204,10 +203,6 @@ def main() -> None:
     clock = time.monotonic()
     if args.stage == "compare":
         result = compare(args)
-    elif args.stage == "ray":
-        from serve_ray import ray_stage  # imports ray
-
-        result = ray_stage(args.requests, args.work)
     elif args.stage == "coldstart":
         result = serve_stages.coldstart(args.repeats, args.work)
     else:

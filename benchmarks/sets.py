@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
 from regard.training.load_data import LabeledData, load_data
+
+SENTENCES = 1_500  # of SST-2 that `whole_sentences` holds out
 
 
 @dataclass(frozen=True)
@@ -90,3 +92,12 @@ def held_out_sentences(texts: Sequence[str], count: int, *, seed: int) -> tuple[
     whole = "|".join(f" {text} " for text in sorted(chosen))
     parts = {text for text in texts if len(text.split()) > 1 and f" {text.strip()} " in whole}
     return chosen, parts
+
+
+def whole_sentences(data: LabeledData) -> LabeledData:
+    """SST-2 has phrases of sentences. Some sentences are held out, and their phrases are not trained on."""
+    records = [record for record in (*data.train, *data.dev) if isinstance(record, ClassifyRecord)]
+    chosen, parts = held_out_sentences([record.text for record in records], SENTENCES, seed=0)
+    dev = {record.text: record for record in records if record.text.strip() in chosen}
+    train: list[Record] = [record for record in records if record.text not in parts]
+    return replace(data, train=train, dev=list(dev.values()), split_off=False)
