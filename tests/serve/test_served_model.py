@@ -6,19 +6,15 @@ import pytest
 from tests.serve.helpers import tiny
 
 import regard
-from regard.errors import InputError
-from regard.serve.operations.registry import OPERATIONS
-from regard.serve.served import KINDS
+from regard.errors import FolderError, InputError
+from regard.serve import fastest_engine
+from regard.serve.fastest_engine import load_fastest
 from regard.serve.served_model import ServedModel, is_batch_invariant, load_served, warm_up
 from regard.serve.settings import ServeLimits
 
 
 def served_model(kind: str) -> ServedModel:
     return ServedModel(kind, "", tiny(kind), ServeLimits(), lambda name, value: None)
-
-
-def test_every_kind_has_an_operation() -> None:
-    assert tuple(OPERATIONS) == KINDS
 
 
 def test_a_model_says_what_it_is_and_runs() -> None:
@@ -53,3 +49,23 @@ def test_an_ngram_language_model_generates_and_has_no_vectors(tmp_path: Path) ->
     (answer,) = served.submit("generate", ["The sea"], {"max_tokens": 3})
     assert answer.result(10).answer["new_tokens"] == 3
     served.close()
+
+
+def test_the_fastest_engine_is_used(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"torch": 5.0, "int8": 2.0, "onnx int8": 2.0}
+    monkeypatch.setattr(fastest_engine, "measure", lambda model: times[model.engine])
+    model, measured = load_fastest(str(trained), device="cpu")
+    assert model.engine == min(measured, key=lambda name: measured[name])
+    assert measured.keys() <= times.keys()
+    times |= {"int8": 9.0, "onnx int8": 9.0}
+    assert load_fastest(str(trained), device="cpu")[0].engine == "torch"
+
+
+def test_the_measurement_is_shown(trained: Path, tmp_path: Path) -> None:
+    served = load_served("a", str(trained), ServeLimits(), lambda name, value: None, device="cpu", engine="fastest")
+    info = served.info().result()
+    served.close()
+    assert info["engine"] in info["engine_ms"]
+    assert all(value > 0 for value in info["engine_ms"].values())
+    with pytest.raises(FolderError):
+        load_fastest(str(tmp_path))
