@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 import regard
-from regard import client as client_module
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -21,6 +19,8 @@ class Handler(BaseHTTPRequestHandler):
     ports: set[int] = set()  # noqa: RUF012  # of the connections
     statuses: list[int] = []  # noqa: RUF012  # of the next answers; 200 after them
     bodies: list[Any] = []  # noqa: RUF012
+    retry_after = "0"
+    leaves = False  # closes the connection after the next answer, without a header that says so
 
     def do_GET(self) -> None:
         self.send({"version": "1"})
@@ -41,10 +41,11 @@ class Handler(BaseHTTPRequestHandler):
     def send(self, values: Any, status: int = 200) -> None:
         data = values if isinstance(values, bytes) else json.dumps(values).encode()
         self.send_response(status)
-        self.send_header("Retry-After", "0")
+        self.send_header("Retry-After", self.retry_after)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+        self.close_connection, Handler.leaves = self.leaves, False
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -52,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Handler.statuses, Handler.bodies, Handler.ports = [], [], set()
+    Handler.statuses, Handler.bodies, Handler.ports, Handler.retry_after = [], [], set(), "0"
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -81,18 +82,28 @@ def test_a_bad_text_with_on_error_null_is_none(url: str) -> None:
     assert client.translate(["", "a"], on_error="null") == [None, "x"]
 
 
-def test_busy_servers_are_asked_again(url: str) -> None:
-    Handler.statuses = [429, 503, 503]
-    assert regard.Client(url).embed(["a"]) == [[1.0]]
-    assert len(Handler.bodies) == 4
-    Handler.statuses = [429, 429]
-    with pytest.raises(regard.ServerError, match="busy") as error:
-        regard.Client(url, retries=1).embed(["a"])
-    assert (error.value.status, error.value.error_type) == (429, "QueueFull")
-    Handler.statuses = [422]
-    with pytest.raises(regard.ServerError):
-        regard.Client(url).embed(["a"])
+@pytest.mark.parametrize(
+    ("statuses", "retries", "status"), [([429, 503, 503], 5, 200), ([429, 429], 1, 429), ([422], 5, 422)]
+)
+def test_busy_servers_are_asked_again(url: str, statuses: list[int], retries: int, status: int) -> None:
+    Handler.statuses = list(statuses)
+    client = regard.Client(url, retries=retries)
+    if status == 200:
+        assert client.embed(["a"]) == [[1.0]]
+    else:
+        with pytest.raises(regard.ServerError, match="busy") as error:
+            client.embed(["a"])
+        assert (error.value.status, error.value.error_type) == (status, "QueueFull")
     assert Handler.statuses == []
+
+
+@pytest.mark.parametrize(("retry_after", "seconds"), [("1000", 30), ("Wed, 21 Oct", 1), ("2.5", 2.5)])
+def test_waiting_times_are_bounded(url: str, monkeypatch: pytest.MonkeyPatch, retry_after: str, seconds: float) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    Handler.retry_after, Handler.statuses = retry_after, [503]
+    regard.Client(url).embed(["a"])
+    assert 0.75 * seconds <= waits[0] <= 1.25 * seconds
 
 
 def test_a_connection_is_used_again(url: str) -> None:
@@ -102,23 +113,25 @@ def test_a_connection_is_used_again(url: str) -> None:
         Handler.statuses = [429]
         assert list(client.stream("a")) == ["a", "b"]
         assert len(Handler.ports) == 1
-        (idle,) = client._connections._idle
-        assert idle.sock is not None
-        idle.sock.shutdown(socket.SHUT_RDWR)  # as a server that closes it
-        assert client.embed(["a"]) == [[1.0]]
+        Handler.leaves = True
+        for _ in range(2):
+            assert client.embed(["a"]) == [[1.0]]
         assert len(Handler.ports) == 2
         unread = client.stream("a")
         assert next(unread) == "a"
-        unread.close()  # type: ignore[attr-defined]
-        assert client._connections._idle == []
-    assert client._connections._idle == []
+        unread.close()
+        assert client.embed(["a"]) == [[1.0]]
+        assert len(Handler.ports) == 3
 
 
-def test_no_server() -> None:
+def test_errors(url: str) -> None:
     with pytest.raises(regard.ServerError, match="cannot be reached"):
         regard.Client("http://127.0.0.1:9", retries=0).info()
     with pytest.raises(regard.InputError, match="not the address"):
         regard.Client("127.0.0.1:8000")
+    for method in (regard.Client(url).predict, regard.Client(url).embed):
+        with pytest.raises(regard.InputError, match="Write \\[text\\]"):
+            method("a text")
 
 
 def test_coroutines(url: str) -> None:
@@ -140,14 +153,3 @@ def test_pieces_in_a_coroutine(url: str) -> None:
             return [first] + [piece async for piece in client.stream("a")]
 
     assert asyncio.run(ask()) == ["a", "a", "b"]
-
-
-def test_one_string_is_no_list(url: str) -> None:
-    for method in (regard.Client(url).predict, regard.Client(url).embed):
-        with pytest.raises(regard.errors.InputError, match="Write \\[text\\]"):
-            method("a text")
-
-
-def test_waiting_times_are_bounded() -> None:
-    assert client_module._seconds("1000") <= 1.25 * client_module.MAX_WAIT
-    assert 0.75 <= client_module._seconds("Wed, 21 Oct") <= 1.25

@@ -81,7 +81,7 @@ def test_vectors(client: TestClient) -> None:
 def test_other_routes(client: TestClient) -> None:
     fill = post(client, "/fill", text=MASKED, model="masked", top=2)["answers"][0]
     assert [word["word"] for word in fill["masks"][0]] == [word.word for word in tiny("masked").fill(MASKED, top=2)[0]]
-    question = {"question": "who opened", "context": CONTEXT}
+    question: dict[str, Any] = {"question": "who opened", "context": CONTEXT}
     expected = [tiny("reader").predict([("who opened", CONTEXT)])[0].json()]
     assert post(client, "/answer", **question, model="reader")["answers"] == expected
     assert post(client, "/answer", questions=[question], model="reader")["answers"] == expected
@@ -101,7 +101,7 @@ def test_decoding_settings_are_those_of_generate() -> None:
 
 
 def test_streamed_pieces_are_the_generated_text(client: TestClient) -> None:
-    body = {"prompt": TEXTS[0], "model": "gpt2", "max_tokens": 12, "seed": 1, "temperature": 1}
+    body: dict[str, Any] = {"prompt": TEXTS[0], "model": "gpt2", "max_tokens": 12, "seed": 1, "temperature": 1}
     response = client.post("/generate", json={**body, "stream": True})
     assert response.headers["content-type"].startswith("text/event-stream"), response.text
     *pieces, end = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
