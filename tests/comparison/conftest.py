@@ -13,6 +13,12 @@ from regard import samples
 COLORS = ["red", "blue", "green", "gray"]
 
 
+@pytest.fixture(autouse=True)
+def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No picture of each training, which takes longer than the training."""
+    monkeypatch.setattr("regard.training.output.write_run.draw_curves", lambda *_, **__: None)
+
+
 @pytest.fixture(scope="session")
 def messages() -> Path:
     return samples.path("messages")

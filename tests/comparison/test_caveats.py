@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from regard.comparison.caveats import check_metric, majority_note, seen_notes, shortened_notes
+from regard.comparison.caveats import majority_note, seen_notes, shortened_notes
 from regard.comparison.trainings.compared_data import load_compared_data
 from regard.comparison.trainings.jobs import Job
 from regard.comparison.trainings.specs import LOADED, ModelSpec
 from regard.data.records import ClassifyRecord, Record
 from regard.errors import InputError
 from regard.training.train import train
-
-
-def test_a_score_that_the_task_does_not_have(two_classes: Path) -> None:
-    data = load_compared_data(two_classes)
-    check_metric(data, None)
-    check_metric(data, "macro_f1")
-    with pytest.raises(InputError, match='"bleu" is not a score'):
-        check_metric(data, "bleu")
 
 
 def test_a_model_that_has_seen_the_test_rows(two_classes: Path, tmp_path: Path) -> None:

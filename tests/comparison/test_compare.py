@@ -10,10 +10,9 @@ import pytest
 from tests.comparison.conftest import write_rows
 
 import regard
-from regard import samples
 from regard.comparison.state import read_results
 from regard.comparison.trainings import jobs
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError
 
 QUICK: dict[str, Any] = {"steps": 8, "lr": 0.01}
 TABLE = ("name", "kind", "scores", "seeds", "parameters", "bytes")
@@ -28,7 +27,7 @@ def table(result: regard.Comparison) -> list[dict[str, Any]]:
 def whole(two_classes: Path, trained: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> regard.Comparison:
     """A comparison of two networks and a loaded model, with two seeds."""
     out = tmp_path_factory.mktemp("compare") / "out"
-    return regard.compare(two_classes, models=["tiny-bert", "tiny-roberta", trained["weak"]], out=out, seeds=2, **QUICK)
+    return regard.compare(two_classes, models=["tiny-bert", "ngram", trained["weak"]], out=out, seeds=2, **QUICK)
 
 
 def test_every_model_is_scored_on_the_same_rows(whole: regard.Comparison) -> None:
@@ -37,7 +36,7 @@ def test_every_model_is_scored_on_the_same_rows(whole: regard.Comparison) -> Non
     assert whole.train_rows + whole.dev_rows == 192
     assert {model.name: (model.kind, len(model.seeds)) for model in whole.models} == {
         "tiny-bert": ("from scratch", 2),
-        "tiny-roberta": ("from scratch", 2),
+        "ngram": ("baseline", 2),
         "weak": ("loaded", 1),
     }
     values = [model.scores["accuracy"].value for model in whole.models]
@@ -85,7 +84,7 @@ def test_a_finished_comparison_is_not_trained_again(
     whole: regard.Comparison, two_classes: Path, trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "train_within", lambda *_, **__: pytest.fail("trained again"))
-    names: list[str | Path] = ["tiny-bert", "tiny-roberta", trained["weak"]]
+    names: list[str | Path] = ["tiny-bert", "ngram", trained["weak"]]
     assert whole.folder is not None
     again = regard.compare(two_classes, models=names, out=whole.folder, seeds=2, **QUICK)
     assert table(again) == table(whole)
@@ -99,7 +98,8 @@ class Killed(BaseException):
 
 def test_killed_twice_it_ends_with_the_same_table(two_classes: Path, tmp_path: Path) -> None:
     names = ["tiny-bert", "tiny-roberta"]
-    expected = regard.compare(two_classes, models=names, out=tmp_path / "whole", **QUICK)
+    short: dict[str, Any] = {"steps": 4, "lr": 0.01}
+    expected = regard.compare(two_classes, models=names, out=tmp_path / "whole", **short)
     seen = []
 
     def kill_in(model: str, step: int) -> Any:
@@ -118,41 +118,31 @@ def test_killed_twice_it_ends_with_the_same_table(two_classes: Path, tmp_path: P
     out = tmp_path / "killed"
     for model in names:
         with pytest.raises(Killed):
-            regard.compare(two_classes, models=names, out=out, log_every=1, **kill_in(model, 3), **QUICK)
+            regard.compare(two_classes, models=names, out=out, log_every=1, **kill_in(model, 2), **short)
     assert seen.count("tiny-bert") > 0
-    resumed = regard.compare(two_classes, models=names, out=out, log_every=1, **QUICK)
+    resumed = regard.compare(two_classes, models=names, out=out, log_every=1, **short)
     assert table(resumed) == table(expected)
     assert resumed.pairs == expected.pairs
 
 
 def test_a_model_that_fails_is_reported_and_the_others_go_on(two_classes: Path, tmp_path: Path) -> None:
-    result = regard.compare(two_classes, models=["tiny-bert", "tiny-gpt2"], out=tmp_path / "out", **QUICK)
-    assert [model.name for model in result.models] == ["tiny-bert", "tiny-gpt2"]
+    result = regard.compare(two_classes, models=["ngram", "tiny-gpt2"], out=tmp_path / "out")
+    assert [model.name for model in result.models] == ["ngram", "tiny-gpt2"]
     assert result.models[1].error is not None
-    assert result.best == "tiny-bert"
+    assert result.best == "ngram"
     assert read_results(tmp_path / "out") == result
 
 
-def test_no_model_can_be_compared(two_classes: Path) -> None:
-    with pytest.raises(InputError, match=r"no model could be compared\. tiny-gpt2: "):
-        regard.compare(two_classes, models=["tiny-gpt2"], **QUICK)
-
-
-def test_a_test_set_is_used_once(two_classes: Path, tmp_path: Path) -> None:
+def test_a_test_set_is_used_once(two_classes: Path, trained: dict[str, Path], tmp_path: Path) -> None:
     test = write_rows(tmp_path / "test.csv", 400)
     test.write_text(test.read_text(encoding="utf-8").replace("many", "few"), encoding="utf-8")
-    options: dict[str, Any] = {"test": test, "out": tmp_path / "out", **QUICK}
-    first = regard.compare(two_classes, models=["tiny-bert"], **options)
+    options: dict[str, Any] = {"test": test, "out": tmp_path / "out"}
+    first = regard.compare(two_classes, models=["ngram"], **options)
     assert (first.test, first.rows, first.test_uses) == ("test data", 400, 1)
     assert first.train_rows + first.dev_rows == 240
-    second = regard.compare(two_classes, models=["tiny-bert", "tiny-roberta"], **options)
+    second = regard.compare(two_classes, models=["ngram", trained["weak"]], **options)
     assert second.test_uses == 2
     assert any("used 2 times" in note for note in second.notes)
-
-
-def test_test_rows_that_are_training_rows(two_classes: Path) -> None:
-    with pytest.raises(InputError, match="240 of 240 test rows are also in the training data"):
-        regard.compare(two_classes, models=["tiny-bert"], test=two_classes, **QUICK)
 
 
 def test_another_comparison_in_the_folder(whole: regard.Comparison, messages: Path, tmp_path: Path) -> None:
@@ -165,9 +155,9 @@ def test_another_comparison_in_the_folder(whole: regard.Comparison, messages: Pa
     assert (tmp_path / "mine.txt").exists()
 
 
-def test_few_test_rows_give_no_verdict(tmp_path: Path) -> None:
+def test_few_test_rows_give_no_verdict(trained: dict[str, Path], tmp_path: Path) -> None:
     data = write_rows(tmp_path / "few.csv", 60)
-    result = regard.compare(data, models=["tiny-bert", "tiny-roberta"], **QUICK)
+    result = regard.compare(data, models=["ngram", trained["weak"]])
     assert result.rows == 12
     assert "No verdict: 12 rows, expected at least 30" in result.verdict
     assert result.folder is None
@@ -175,7 +165,7 @@ def test_few_test_rows_give_no_verdict(tmp_path: Path) -> None:
 
 
 def test_learning_curves(two_classes: Path, tmp_path: Path) -> None:
-    result = regard.compare(two_classes, models=["ngram"], out=tmp_path / "out", curve=True, **QUICK)
+    result = regard.compare(two_classes, models=["ngram"], out=tmp_path / "out", curve=True)
     (curve,) = result.curves
     assert curve.rows == (11, 22, 43, 86, 173)
     assert list(curve.predicted) == [346, 692]
@@ -185,41 +175,26 @@ def test_learning_curves(two_classes: Path, tmp_path: Path) -> None:
     assert read_results(tmp_path / "out") == result
 
 
-def test_other_tasks_with_a_score(tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.csv"
-    rows = [f"a cat {number},the cat {number % 7},{number % 5 / 4}" for number in range(60)]
-    pairs.write_text("sentence1,sentence2,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    numbers = regard.compare(pairs, models=["tiny-bert", "tiny-roberta"], steps=2)
-    assert (numbers.task, numbers.metric) == ("pair", "pearson")
-    tags = regard.compare(samples.path("places"), models=["tiny-bert", "tiny-roberta"], steps=2)
-    assert (tags.task, tags.metric) == ("tag", "f1")
-    questions = regard.compare(samples.path("questions"), models=["tiny-bert"], steps=2)
-    assert (questions.task, questions.metric) == ("answer", "f1")
-    texts = samples.path("english-spanish")
-    translated = regard.compare(texts, models=["tiny-transformer"], test_fraction=0.1, steps=2)
-    assert (translated.task, translated.metric) == ("translate", "bleu")
+PAIRS = "sentence1,sentence2,score\n" + "".join(f"a cat {n},the cat {n % 7},{n % 5 / 4}\n" for n in range(60))
+TAGS = "".join(f"Ada{n} B-PER\nsang{n} O\n\n" for n in range(60))
+QUESTIONS = "".join(
+    json.dumps({"id": str(n), "context": f"Ada came in {n}", "question": f"who {n}?", "answers": ["Ada"]}) + "\n"
+    for n in range(60)
+)
+TRANSLATIONS = "".join(json.dumps({"source": f"a b {n}", "target": f"b a {n}"}) + "\n" for n in range(60))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "content", "model", "task", "metric"),
     [
-        ({"models": ["tinny-bert"]}, 'Did you mean "tiny-bert"'),
-        ({"models": []}, "expected names of models"),
-        ({"models": ["tiny-bert", "tiny-bert"]}, "named twice"),
-        ({"models": ["tiny-bert"], "seeds": 0}, "seeds is 0"),
-        ({"models": ["tiny-bert"], "time": "soon"}, "expected a duration"),
-        ({"models": ["tiny-bert"], "metric": "acuracy"}, 'Did you mean "accuracy"'),
-        ({"models": ["tiny-bert"], "test_fraction": 1.5}, "test_fraction is 1.5"),
-        ({"models": ["tiny-bert"], "columns": {"group": "book"}}, "book"),
+        ("a.csv", PAIRS, "tiny-bert", "pair", "pearson"),
+        ("a.conll", TAGS, "ngram", "tag", "f1"),
+        ("a.jsonl", QUESTIONS, "tiny-bert", "answer", "f1"),
+        ("a.jsonl", TRANSLATIONS, "tiny-transformer", "translate", "bleu"),
     ],
 )
-def test_bad_input(options: dict[str, Any], message: str, two_classes: Path) -> None:
-    with pytest.raises((InputError, regard.DataError), match=message):
-        regard.compare(two_classes, **options, **QUICK)
-
-
-def test_one_class_in_the_training_rows(tmp_path: Path) -> None:
-    data = tmp_path / "one.csv"
-    data.write_text("text,label\n" + "".join(f"row {number},same\n" for number in range(50)), encoding="utf-8")
-    with pytest.raises(InputError, match="one label only"):
-        regard.compare(data, models=["tiny-bert"], **QUICK)
+def test_every_task_has_a_score(tmp_path: Path, name: str, content: str, model: str, task: str, metric: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    settings: dict[str, Any] = {} if model == "ngram" else {"steps": 1}
+    result = regard.compare(tmp_path / name, models=[model], **settings)
+    assert (result.task, result.metric) == (task, metric)

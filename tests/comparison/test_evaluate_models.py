@@ -9,9 +9,7 @@ import pytest
 from tests.comparison.conftest import write_rows
 
 import regard
-from regard import samples
 from regard.comparison.evaluate_models import evaluate_models, model_names
-from regard.errors import InputError
 
 
 def test_two_models_on_the_same_rows(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
@@ -130,41 +128,17 @@ def test_rows_of_one_class_give_no_verdict(trained: dict[str, Path], tmp_path: P
     assert "all rows have the label 'warm'" in evaluate_models(list(trained.values()), data).verdict
 
 
-def test_a_column_that_is_not_there(trained: dict[str, Path], two_classes: Path) -> None:
-    with pytest.raises(InputError, match=r'no column "writer" in .*columns: text, label, author'):
-        evaluate_models([trained["good"]], two_classes, slices=["writer"])
-
-
-def test_an_unknown_score(trained: dict[str, Path], two_classes: Path) -> None:
-    with pytest.raises(InputError, match='"bleu" is not a score'):
-        evaluate_models([trained["good"]], two_classes, metric="bleu")
-
-
 def test_labels_are_mapped_by_name(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
     """A model with the labels COLD and WARM, in another order, answers with the names of the first one."""
     data = tmp_path / "upper.csv"
     text = two_classes.read_text(encoding="utf-8")
     data.write_text(text.replace(",warm,", ",WARM,").replace(",cold,", ",Cold,"), encoding="utf-8")
-    regard.train(data, preset="tiny-bert", out=tmp_path / "upper", steps=60, lr=0.01, dev_fraction=0)
+    regard.train(data, preset="ngram", out=tmp_path / "upper")
     result = evaluate_models([trained["good"], tmp_path / "upper"], two_classes)
     assert result.models["upper"].scores["accuracy"].value > 0.9
-
-
-def test_other_labels_are_refused(trained: dict[str, Path], messages: Path, two_classes: Path, tmp_path: Path) -> None:
-    regard.train(messages, preset="tiny-bert", out=tmp_path / "messages", steps=1, dev_fraction=0)
-    with pytest.raises(InputError, match=r'Only in messages: "account".*Only in good: "cold", "warm"'):
-        evaluate_models([trained["good"], tmp_path / "messages"], two_classes)
 
 
 def test_names_are_short_and_different() -> None:
     assert model_names(["runs/a", "runs/b"]) == ["a", "b"]
     assert model_names(["runs/a", "old/a"]) == ["runs/a", "old/a"]
     assert model_names(["runs/a", "runs/a"]) == ["runs/a (1)", "runs/a (2)"]
-    with pytest.raises(InputError, match="no model"):
-        model_names([])
-
-
-def test_models_of_two_tasks_are_refused(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
-    regard.train(samples.path("places"), preset="ngram", out=tmp_path / "tagger")
-    with pytest.raises(InputError, match=r"good is a model for classify, but tagger is one for tag\."):
-        evaluate_models([trained["good"], tmp_path / "tagger"], two_classes)

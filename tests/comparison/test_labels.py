@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from regard.comparison.labels import label_mapping, renamed
-from regard.errors import InputError
 from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
 
 
 def test_labels_are_mapped_by_name() -> None:
     assert label_mapping(["b", "a"], ["a", "b"], model="m", where="the data") is None
     assert label_mapping(["NEG", "Pos"], ["pos", "neg"], model="m", where="the data") == {"NEG": "neg", "Pos": "pos"}
-
-
-@pytest.mark.parametrize("labels", [["a", "c"], ["a"], ["a", "A"], ["a", "b", "c"]])
-def test_labels_that_differ_are_named(labels: list[str]) -> None:
-    with pytest.raises(InputError, match="m and the data have different labels"):
-        label_mapping(labels, ["a", "b"], model="m", where="the data")
 
 
 def test_answers_are_renamed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.comparison.state import RESULTS, count_test_use, open_folder, read_results
+from regard.comparison.state import RESULTS, count_test_use, open_folder
 from regard.errors import FolderError
 
 IDENTITY = {"data": "1", "test": "2", "settings": {"steps": 3}}
@@ -40,8 +40,3 @@ def test_uses_of_the_test_rows_are_counted(tmp_path: Path) -> None:
     assert count_test_use(folder, new_models=True) == 2
     assert not (folder / RESULTS).exists()
     assert count_test_use(folder, new_models=True) == 2
-
-
-def test_results_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match=r"has no results\.json"):
-        read_results(tmp_path)

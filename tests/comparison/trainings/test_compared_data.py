@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tests.comparison.conftest import write_rows
 
 from regard.comparison.trainings.compared_data import load_compared_data, words_per_sample
-from regard.errors import InputError
 
 
 def test_parts_have_no_row_in_common(two_classes: Path) -> None:
@@ -18,12 +16,6 @@ def test_parts_have_no_row_in_common(two_classes: Path) -> None:
     assert len(set.union(*parts)) == 240
     assert data.identity == load_compared_data(two_classes).identity
     assert words_per_sample(data.test) == 6.0
-
-
-def test_groups_stay_on_one_side(two_classes: Path) -> None:
-    columns = {"text": "text", "label": "label", "group": "author"}
-    with pytest.raises(InputError, match="240 rows in 3 groups cannot be divided"):
-        load_compared_data(two_classes, columns=columns, test_fraction=0.01)
 
 
 def test_a_folder_with_splits(tmp_path: Path) -> None:
