@@ -31,14 +31,20 @@ def write_rows(path: Path, count: int, seed: int) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No picture of each training, which takes longer than the training."""
+    monkeypatch.setattr("regard.training.output.write_run.draw_curves", lambda *_, **__: None)
+
+
 @pytest.fixture(scope="session")
 def rows_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_rows(tmp_path_factory.mktemp("rows") / "rows.csv", 240, seed=0)
+    return write_rows(tmp_path_factory.mktemp("rows") / "rows.csv", 160, seed=0)
 
 
 @pytest.fixture(scope="session")
 def test_file(rows_file: Path) -> Path:
-    return write_rows(rows_file.with_name("test.csv"), 120, seed=1)
+    return write_rows(rows_file.with_name("test.csv"), 80, seed=1)
 
 
 @pytest.fixture(scope="session")

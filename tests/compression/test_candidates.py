@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.predict.models import random_checkpoint
@@ -95,7 +94,7 @@ def test_students_are_trained_from_the_teacher(
 
 
 def test_the_teacher_answers_before_the_first_training(
-    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    teacher: Teacher, teacher_folder: Path, labeled: LabeledData, tmp_path: Path
 ) -> None:
     teacher = replace(teacher, cache=tmp_path / "cache")
     shop = workshop(teacher, labeled)
@@ -103,13 +102,10 @@ def test_the_teacher_answers_before_the_first_training(
     shop.prepare(CandidateSpec("int8", "", "int8"))
     assert not teacher.cache.exists()
     shop.prepare(spec)
-    assert len(list(teacher.cache.iterdir())) == 1
-
-    def fail(*_: Any) -> None:
-        raise AssertionError("the answers are on disk")
-
-    monkeypatch.setattr(Teacher, "_positions", fail)
+    (answers,) = teacher.cache.iterdir()
+    answered = answers.stat().st_mtime_ns
     shop.make(spec, tmp_path / "student" / "model", teacher_folder, None)
+    assert [path.stat().st_mtime_ns for path in teacher.cache.iterdir()] == [answered]
 
 
 def test_ngrams_learn_from_the_teacher(

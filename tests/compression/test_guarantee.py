@@ -45,12 +45,12 @@ def test_false_claims_are_rare() -> None:
     """A candidate that is exactly at the floor is accepted in about 2.5 % of the cases."""
     generator = np.random.default_rng(0)
     accepted = 0
-    for seed in range(200):
+    for seed in range(80):
         teacher = generator.random(1000) < 0.9
         flips = generator.random(1000)
         candidate = np.where(teacher, flips > 0.05, flips < 0.36)  # 0.9 * 0.95 + 0.1 * 0.36 = 0.99 * 0.9
         accepted += compare_to_floor(table(candidate), table(teacher), "accuracy", 0.99, seed=seed).holds
-    assert accepted <= 14
+    assert accepted <= 6
 
 
 @pytest.mark.parametrize("floor", [0, 1, 1.5, -0.1])
