@@ -1,4 +1,4 @@
-"""Which candidate is chosen."""
+"""Which candidate is chosen, and the folder that a search works in."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import pytest
+import torch
 
 from regard.compression.candidates import CandidateSpec
+from regard.compression.layer_costs import layer_costs
 from regard.compression.result import CandidateResult
 from regard.compression.search import Entry, Search
 from regard.compression.state import WorkFolder
+from regard.compression.teacher import Teacher
+from regard.errors import FolderError
+from regard.export.int8_linear import Int8Linear, int8_layers
 from regard.metrics.confidence import Score
 from regard.metrics.paired.rows import RowScore, RowTable
 
@@ -77,3 +83,53 @@ def test_a_candidate_must_be_faster_or_smaller() -> None:
 def test_the_nearest_come_first() -> None:
     state = search(entry("far", 200, 1.0), entry("near", 50, 1.0))
     assert [one.result.name for one in state.nearest()] == ["near", "far"]
+
+
+TABLE = RowTable(np.arange(6.0).reshape(3, 2), {"accuracy": RowScore((0, 1))})
+
+
+def test_results_and_rows_are_read_back(tmp_path: Path) -> None:
+    work = WorkFolder.of(tmp_path / "small")
+    assert work.path.name == "small.compress"
+    work.open({"data": "x"}, overwrite=False)
+    assert work.read("int8", TABLE) is None
+    result = CandidateResult("int8", "int8 products")
+    work.write("int8", result, TABLE, TABLE)
+    stored = work.read("int8", TABLE)
+    assert stored is not None
+    assert stored[0] == result
+    assert stored[1] is not None
+    assert np.array_equal(stored[1].features, TABLE.features)
+    assert work.read("int8", None) == (result, None, None)
+
+
+def test_a_damaged_result_is_made_again(tmp_path: Path) -> None:
+    work = WorkFolder.of(tmp_path / "small")
+    work.write("int8", CandidateResult("int8", "int8 products"), None, None)
+    file = work.folder("int8") / "result.json"
+    file.write_text(file.read_text().replace("int8 products", "changed"))
+    assert work.read("int8", None) is None
+
+
+def test_only_the_same_compression_goes_on(tmp_path: Path) -> None:
+    work = WorkFolder.of(tmp_path / "small")
+    work.open({"data": "x", "floor": 0.9}, overwrite=False)
+    work.open({"data": "x", "floor": 0.9}, overwrite=False)
+    with pytest.raises(FolderError, match="differs in: floor"):
+        work.open({"data": "x", "floor": 0.8}, overwrite=False)
+    work.open({"data": "x", "floor": 0.8}, overwrite=True)
+    work.remove()
+    work.path.mkdir()
+    (work.path / "mine.txt").write_text("")
+    with pytest.raises(FolderError, match="holds no compression"):
+        work.open({"data": "x"}, overwrite=False)
+
+
+def test_every_layer_has_a_cost_and_the_network_is_unchanged(teacher: Teacher) -> None:
+    network = teacher.model.network
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    costs = layer_costs(teacher.model, [[2, 5, 6, 3], [2, 7, 3]])
+    assert costs.keys() == int8_layers(network).keys()
+    assert list(costs.values()) == sorted(costs.values(), reverse=True)
+    assert not any(isinstance(module, Int8Linear) for module in network.modules())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())

@@ -1,7 +1,8 @@
-"""The teacher's answers: for each position, once, kept on disk."""
+"""The teacher: its answers, and whether it is worth compressing."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 from pathlib import Path
 from unittest import mock
@@ -11,9 +12,14 @@ import pytest
 from tests.predict.models import word_tokenizer
 
 import regard
+from regard.compression.result import CandidateResult
+from regard.compression.seen_rows import seen_note
 from regard.compression.teacher import Teacher
+from regard.compression.weak_teacher import weak_teacher_note
 from regard.data.batching.examples import TEACHER, Examples
+from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Record, TagRecord
+from regard.metrics.confidence import Score
 from regard.predict.load import load
 from regard.predict.model_task import task_for
 from regard.training.load_data import LabeledData
@@ -86,3 +92,45 @@ def doubled(examples: Examples) -> Examples:
     bounds, ids = examples.bounds * 2, np.repeat(examples.ids, 2)
     segments = None if examples.segments is None else np.repeat(examples.segments, 2)
     return dataclasses.replace(examples, ids=ids, bounds=bounds, segments=segments, by_token=by_token)
+
+
+ROWS = [ClassifyRecord("a", label) for label in ("x", "x", "x", "y")]
+
+
+def teacher(accuracy: float, name: str = "accuracy") -> CandidateResult:
+    return CandidateResult("teacher", "teacher", {name: Score(accuracy, accuracy, accuracy)})
+
+
+def test_only_weak_classifiers_get_a_note() -> None:
+    note = weak_teacher_note(teacher(0.75), ROWS)
+    assert note is not None
+    assert "accuracy of 0.7500 on the test rows, not more than" in note
+    assert '"x" (0.7500)' in note
+    assert weak_teacher_note(teacher(0.5), ROWS) is not None
+    assert weak_teacher_note(teacher(1.0), ROWS) is None
+    assert weak_teacher_note(teacher(0.1, "f1"), [TagRecord.from_text("a")]) is None
+    assert weak_teacher_note(teacher(0.1, "spearman"), [ClassifyRecord("a", 1.5)]) is None
+
+
+def test_compress_warns_at_the_start_and_in_its_notes(tmp_path: Path) -> None:
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows([f"word{row} and more", "y" if row % 4 == 0 else "x"] for row in range(200))
+    data = tmp_path / "rows.csv"
+    regard.train(data, preset="tiny-bert", out=tmp_path / "teacher", steps=2, lr=1e-5, device="cpu")
+    with pytest.warns(UserWarning, match="most frequent label"):
+        result = regard.compress(
+            tmp_path / "teacher", data, out=tmp_path / "small", floor=0.5, methods=["int8"], device="cpu"
+        )
+    assert any("most frequent label" in note for note in result.notes)
+
+
+def test_training_rows_are_recognized(teacher_folder: Path, rows_file: Path, test_file: Path) -> None:
+    known, other = list(read(rows_file)), list(read(test_file))
+    note = seen_note(teacher_folder, known)
+    assert note is not None
+    assert f"of {len(known)} rows of the test are also in the training data of the teacher" in note
+    assert seen_note(teacher_folder, known[:10]) is not None
+    assert seen_note(teacher_folder, other) is None
+    assert seen_note(None, known) is None

@@ -1,15 +1,18 @@
-"""JSON comes back as it was written."""
+"""JSON comes back as it was written, line by line or in one large value."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.helpers import LABEL, TEXT, same_folder, text_and_label, write_file
 
+from regard.data.formats.json.json_start import has_first_item, is_nested, too_many_parts
 from regard.data.readers import read
+from regard.errors import DataError
 
 ROWS = st.lists(st.tuples(TEXT, LABEL), min_size=1, max_size=6)
 
@@ -39,3 +42,23 @@ def test_squad_articles_need_no_title_and_stay_apart(tmp_path):
     assert first.group
     assert second.group
     assert first.group != second.group
+
+
+def test_nested_files():
+    assert is_nested(b'[{"text": "a"}]')
+    assert is_nested(b'{"version": "1.1", "data": [{"title": "a"}]}')
+    assert not is_nested(b'{"text": "a"}\n{"text": "b"}\n')
+
+
+def test_a_first_item_must_be_complete():
+    assert has_first_item(b'[{"text": "a"}, {"te')
+    assert not has_first_item(b'[{"text": "a')
+    assert not too_many_parts("[[]]")
+
+
+def test_json_of_very_many_parts(tmp_path: Path) -> None:
+    text = '{"text": "x", "label": "y", "more": [' + "{}," * 4_000_001 + "{}]}"
+    for name, content in (("a.jsonl", text + "\n"), ("a.json", f"[{text}]")):
+        path = write_file(tmp_path / name, content)
+        with pytest.raises(DataError, match=r"more than 4,000,000 lists and objects|no readable row"):
+            list(read(path))
