@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
+from tests.references import transformers
 
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from tests.checkpoint.folders import configure, written
+from tests.references import transformers
 
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.write_folder import write_folder

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 from tests.checkpoint.folders import BATCH, WEIGHTS, change, configure, made, same, written
+from tests.references import transformers
 
 import regard
 from regard.checkpoint.folder import read_folder

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.references import transformers
 
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.folder import read_folder

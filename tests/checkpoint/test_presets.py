@@ -1,6 +1,6 @@
 import pytest
 import torch
-import transformers
+from tests.references import transformers
 
 from regard.checkpoint.families import PRESETS, preset
 from regard.errors import InputError

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import transformers
 from tests.checkpoint.folders import written
+from tests.references import transformers
 
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.write_folder import write_folder

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from tests.checkpoint.folders import configure, written
 from tests.presets import transformer_config
+from tests.references import transformers
 
 from regard.checkpoint.check_tensors import tensor_mappings
 from regard.checkpoint.families import FAMILIES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import tokenizers
 import torch
-import transformers
+from tests.references import transformers
 
 import regard
 from regard.checkpoint.source import from_preset

@@ -1,21 +1,10 @@
 """Every rule against transformers' own, exactly, and what it does where they have none."""
 
-from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    MinNewTokensLengthLogitsProcessor,
-    MinPLogitsWarper,
-    NoBadWordsLogitsProcessor,
-    NoRepeatNGramLogitsProcessor,
-    PrefixConstrainedLogitsProcessor,
-    RepetitionPenaltyLogitsProcessor,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+from tests.references import transformers
 
 from regard.errors import InputError
 from regard.generate import rules
@@ -52,31 +41,31 @@ def applied(settings, ends=None, logits=None, **more):
 @pytest.mark.parametrize(
     ("settings", "theirs"),
     [
-        ({"temperature": 0.7}, TemperatureLogitsWarper(0.7)),
-        ({"top_k": 7}, TopKLogitsWarper(7)),
-        ({"top_k": 99}, TopKLogitsWarper(99)),
-        ({"top_p": 0.8}, TopPLogitsWarper(0.8)),
-        ({"top_p": 0.01}, TopPLogitsWarper(0.01)),
-        ({"min_p": 0.1}, MinPLogitsWarper(0.1)),
-        ({"repetition_penalty": 1.3}, RepetitionPenaltyLogitsProcessor(1.3)),
-        ({"no_repeat": 1}, NoRepeatNGramLogitsProcessor(1)),
-        ({"no_repeat": 2}, NoRepeatNGramLogitsProcessor(2)),
-        ({"no_repeat": 3}, NoRepeatNGramLogitsProcessor(3)),
-        ({"constraint": lambda row, ids: [row, 5]}, PrefixConstrainedLogitsProcessor(lambda row, ids: [row, 5], 1)),
+        ({"temperature": 0.7}, lambda: transformers.TemperatureLogitsWarper(0.7)),
+        ({"top_k": 7}, lambda: transformers.TopKLogitsWarper(7)),
+        ({"top_k": 99}, lambda: transformers.TopKLogitsWarper(99)),
+        ({"top_p": 0.8}, lambda: transformers.TopPLogitsWarper(0.8)),
+        ({"top_p": 0.01}, lambda: transformers.TopPLogitsWarper(0.01)),
+        ({"min_p": 0.1}, lambda: transformers.MinPLogitsWarper(0.1)),
+        ({"repetition_penalty": 1.3}, lambda: transformers.RepetitionPenaltyLogitsProcessor(1.3)),
+        ({"no_repeat": 1}, lambda: transformers.NoRepeatNGramLogitsProcessor(1)),
+        ({"no_repeat": 2}, lambda: transformers.NoRepeatNGramLogitsProcessor(2)),
+        ({"no_repeat": 3}, lambda: transformers.NoRepeatNGramLogitsProcessor(3)),
     ],
     ids=lambda value: " ".join(map(str, next(iter(value.items())))).split("<")[0] if isinstance(value, dict) else "",
 )
 def test_rules_equal_transformers(settings, theirs):
-    ours = applied(DecodingSettings(**settings))
+    ours, theirs = applied(DecodingSettings(**settings)), theirs()
     for row, ids in enumerate(histories()):
-        if isinstance(theirs, PrefixConstrainedLogitsProcessor):
-            theirs = PrefixConstrainedLogitsProcessor(partial(_row_and_5, row), 1)
         expected = theirs(ids.unsqueeze(0), scores()[row : row + 1].clone())
         assert torch.equal(ours[row : row + 1], expected)
 
 
-def _row_and_5(row, _batch, _ids):
-    return [row, 5]
+def test_a_constraint_equals_transformers():
+    ours = applied(DecodingSettings(constraint=lambda row, ids: [row, 5]))
+    for row, ids in enumerate(histories()):
+        theirs = transformers.PrefixConstrainedLogitsProcessor(lambda batch, ids, row=row: [row, 5], 1)
+        assert torch.equal(ours[row : row + 1], theirs(ids.unsqueeze(0), scores()[row : row + 1].clone()))
 
 
 def test_all_filters_together_in_their_order():
@@ -84,10 +73,10 @@ def test_all_filters_together_in_their_order():
     ours = applied(DecodingSettings(**settings))
     expected = scores()
     processors: tuple[Any, ...] = (
-        TemperatureLogitsWarper(1.4),
-        TopKLogitsWarper(20),
-        TopPLogitsWarper(0.9),
-        MinPLogitsWarper(0.02),
+        transformers.TemperatureLogitsWarper(1.4),
+        transformers.TopKLogitsWarper(20),
+        transformers.TopPLogitsWarper(0.9),
+        transformers.MinPLogitsWarper(0.02),
     )
     for theirs in processors:
         expected = theirs(None, expected)
@@ -98,12 +87,12 @@ def test_banned_words_equal_transformers():
     words = [[3], [1, 2], [0, 4, 5], [5, 5]]
     ours = applied(DecodingSettings(), banned=words)
     for row, ids in enumerate(histories()):
-        theirs = NoBadWordsLogitsProcessor(words, eos_token_id=torch.tensor([39]))
+        theirs = transformers.NoBadWordsLogitsProcessor(words, eos_token_id=torch.tensor([39]))
         assert torch.equal(ours[row : row + 1], theirs(ids.unsqueeze(0), scores()[row : row + 1].clone()))
 
 
 def test_no_end_before_the_minimum_length():
-    theirs = MinNewTokensLengthLogitsProcessor(LENGTHS[0] - NEW, 4, torch.tensor([2, 7]))
+    theirs = transformers.MinNewTokensLengthLogitsProcessor(LENGTHS[0] - NEW, 4, torch.tensor([2, 7]))
     ours = applied(DecodingSettings(min_tokens=4), SpecialIds(eos=(2, 7)))
     assert torch.equal(ours[:1], theirs(histories()[0].unsqueeze(0), scores()[:1]))
     assert not torch.isinf(applied(DecodingSettings(min_tokens=1), SpecialIds(eos=(2, 7)))).any()

@@ -2,9 +2,6 @@ import math
 
 import pytest
 import torch
-from transformers import LlamaConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-from transformers.models.t5.modeling_t5 import T5Attention
 
 from regard.config import PositionConfig, RotaryScaling
 from regard.errors import InputError
@@ -74,6 +71,9 @@ def test_rotate_keeps_the_number_format():
     ids=["linear", "llama3", "yarn", "yarn with its factor"],
 )
 def test_scaled_rotations_equal_those_of_transformers(scaling, theirs):
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
     config = LlamaConfig(
         hidden_size=64,
         num_attention_heads=2,
@@ -92,6 +92,8 @@ def test_scaled_rotations_equal_those_of_transformers(scaling, theirs):
 @pytest.mark.parametrize("both_sides", [True, False])
 @pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (8, 20)])
 def test_relative_buckets_equal_those_of_t5(both_sides, buckets, max_distance):
+    from transformers.models.t5.modeling_t5 import T5Attention
+
     bias = RelativeBias(
         PositionConfig("relative", buckets=buckets, max_distance=max_distance), 2, bidirectional=both_sides
     )

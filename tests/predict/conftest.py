@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from tests.predict.foreign import SHAPE, Foreign
+from tests.references import transformers
 
 import regard
 from regard.checkpoint.source import minilm_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
+from tests.references import transformers
 
 import regard
 from regard.errors import InputError, UntrainedWarning

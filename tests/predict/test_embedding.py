@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
-import transformers
 from tests.predict.models import LONG, TEXTS, random_checkpoint, word_text, word_tokenizer
+from tests.references import transformers
 
 from regard.checkpoint.families import preset
 from regard.checkpoint.folder import Checkpoint, read_folder

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from tests.predict.models import TEXTS, TINY, random_checkpoint, random_rows
+from tests.references import transformers
 
 import regard
 from regard.errors import FolderError

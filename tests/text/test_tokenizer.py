@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.references import transformers
 from tests.text.vocabulary_files import (
     OPEN_TEXT,
     TEXTS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import transformers
+from tests.references import transformers
 from tests.text.vocabulary_files import (
     TEXTS,
     WORDS,

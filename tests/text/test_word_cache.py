@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regard.errors import InputError
 from regard.text import tokenizer as tokenizer_module
 from regard.text.flat_tokens import flat_encodings, join_tokens
 from regard.text.learn import train_tokenizer_from_texts
-from regard.text.word_cache import WordCache, cpu_count
+from regard.text.word_cache import WordCache
 
 ALPHABET = "abAB1_.,-'[]é“”中😀\u0301\u200d\u00a0\ufffdİß\x00\x7f \t\n\r"
 
@@ -30,6 +30,7 @@ def assert_equal(actual, expected):
         assert one.tolist() == other.tolist()
 
 
+@settings(deadline=None)
 @given(texts=st.lists(st.text(alphabet=ALPHABET, max_size=30), max_size=6))
 @example(texts=["", "a", "ab.[MASK] a", "[mask] b"])
 @example(texts=["a\u0301 \u0301b", "é.\u0301", "x" * 120, "don't stop_now"])
@@ -75,7 +76,3 @@ def test_take_and_join(tokenizer):
     assert_equal(tokens.take(order), reference(tokenizer, ["b", "ab a", ""]))
     assert_equal(join_tokens([tokens, tokens]), reference(tokenizer, ["ab a", "", "b"] * 2))
     assert join_tokens([]).bounds.tolist() == [0]
-
-
-def test_cores():
-    assert cpu_count() >= 1

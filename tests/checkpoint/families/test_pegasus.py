@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 from tests.presets import transformer_config
+from tests.references import transformers
 
 from regard.checkpoint.families import family_for, family_of
 from regard.checkpoint.families.pegasus import PEGASUS, TRANSFORMER_PRENORM, read, tables, write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import transformers
+from tests.references import transformers
 from tests.text.corpus import TEXTS, train_on_corpus
 
 from regard.text.tokenizer import Tokenizer
