@@ -11,7 +11,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion
-from tests.text.features.test_hashes import WORD
+from tests.text.test_features import WORD
 
 import regard
 from regard.baselines import ngram

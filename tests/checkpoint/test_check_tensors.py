@@ -1,4 +1,4 @@
-"""The tensors of a folder are checked against the network before any is read."""
+"""Tensors of a file and of a network are compared by name and shape."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tests.checkpoint.folders import WEIGHTS, change, same, written
 from tests.presets import transformer_config
 from torch import Tensor
 
-from regard.checkpoint.families import preset
+from regard.checkpoint.families import PRESETS, preset
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.names import TensorMapping
 from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.source import from_preset
 from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError
+
+# The tensors of a folder are checked against the network before any is read.
+
 
 COPIES = {
     "tiny-bert": ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
@@ -177,3 +180,11 @@ def test_parts_are_equal_where_no_sizes_are_given() -> None:
         "a": [0.0, 1.0, 2.0],
         "b": [3.0, 4.0, 5.0],
     }
+
+
+# Networks without storage, and tensors put into them.
+
+
+def test_laying_out_makes_no_numbers() -> None:
+    chosen = PRESETS["tiny-bert"]
+    assert all(parameter.is_meta for parameter in build_on_meta(chosen.config, chosen.heads).parameters())

@@ -8,7 +8,7 @@ import pytest
 from tests.look.models import KINDS, PAIR, TEXT, look_input
 
 import regard
-from regard.look.answer import _task_answer, answer_of
+from regard.look.answer import answer_of, task_answer
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_pairs() -> None:
 
 def test_every_kind_of_answer_has_words() -> None:
     best = {"answer": "the cook", "start": 0, "end": 8, "score": 0.7}
-    span = _task_answer({**best, "candidates": [best, {"answer": "", "score": 0.1}]})
+    span = task_answer({**best, "candidates": [best, {"answer": "", "score": 0.1}]})
     assert span.bars == (("the cook", 0.7), ("(no answer)", 0.1))
     assert span.spans[0]["end"] == 8
-    assert _task_answer({"answer": "", "start": None, "candidates": []}).spans == ()
+    assert task_answer({"answer": "", "start": None, "candidates": []}).spans == ()
     entity = {"text": "Paris", "label": "place", "start": 9, "end": 14, "score": 0.9}
-    assert _task_answer({"entities": [entity]}).text == "Paris (place)"
-    assert _task_answer({"entities": []}).text == "no entity"
-    assert _task_answer({"value": 3.25}).text == "3.25"
-    assert _task_answer({"similarity": 0.5}).kind == "similarity"
-    assert _task_answer({"labels": ["a", "b"], "scores": {"a": 0.9, "b": 0.8, "c": 0.1}}).text == "a, b"
+    assert task_answer({"entities": [entity]}).text == "Paris (place)"
+    assert task_answer({"entities": []}).text == "no entity"
+    assert task_answer({"value": 3.25}).text == "3.25"
+    assert task_answer({"similarity": 0.5}).kind == "similarity"
+    assert task_answer({"labels": ["a", "b"], "scores": {"a": 0.9, "b": 0.8, "c": 0.1}}).text == "a, b"

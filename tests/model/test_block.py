@@ -1,14 +1,18 @@
+"""A block, its attention, and the embeddings before it."""
+
 from dataclasses import replace
 
 import pytest
 import torch
+from tests.presets import transformer_config
 from torch import nn
 from torch.nn import functional as F
 
-from regard.config import AttentionConfig, ModelConfig
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
 from regard.model.attention import ForwardContext
 from regard.model.block import Block, FeedForward, activation_function, build_norm
 from regard.model.kernels.layout import Layout
+from regard.ragged import Ragged
 
 CONFIG = ModelConfig(
     vocabulary=9, width=16, layers=1, ffn_width=24, attention=AttentionConfig(4), dropout=0.0, eps=1e-5
@@ -135,3 +139,48 @@ def test_normed_embeddings_are_not_normed_again_by_a_pre_norm_block():
     assert isinstance(Block(CONFIG, first=True).attention_norm, nn.LayerNorm)
     bare = replace(CONFIG, norm_first=True, embedding_norm=False)
     assert isinstance(Block(bare, first=True).attention_norm, nn.LayerNorm)
+
+
+# What a layer of attention may see.
+
+
+@torch.no_grad()
+def test_the_mask_of_the_user_reaches_every_layer(build, tokens):
+    """With each token alone, a batch of one sequence says the same as each token in the same place by itself."""
+    network, batch = build("tiny-bert"), tokens([5])
+    alone = network(batch, mask=lambda sequence, head, query, key: query == key).hidden
+    apart = Ragged(batch.ids, torch.arange(6, dtype=torch.int32), batch.positions, 1)
+    torch.testing.assert_close(alone, network(apart).hidden, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens):
+    config = replace(transformer_config("tiny-bert"), layers=1)
+    batch = tokens([20])
+    other = replace(batch, ids=batch.ids.clone().index_fill_(0, torch.tensor([10]), 99))
+    for every, far in ((0, False), (1, True)):
+        network = build(replace(config, attention=AttentionConfig(4, window=3, global_every=every)))
+        moved = (network(batch).hidden - network(other).hidden).abs().amax(1) > 1e-6
+        assert moved.tolist() == [far or abs(place - 10) <= 3 for place in range(20)]
+
+
+# Embeddings of tokens, places and segments.
+
+
+@torch.no_grad()
+def test_without_segments_every_token_is_of_the_first(build, tokens):
+    network, batch = build("tiny-bert"), tokens([5, 3])
+    options = replace(batch, segments=torch.zeros(8, dtype=torch.int64))
+    torch.testing.assert_close(network(batch).hidden, network(options).hidden)
+    assert not torch.allclose(network(batch).hidden, network(replace(options, segments=options.segments + 1)).hidden)
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+@torch.no_grad()
+def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
+    positions = PositionConfig(kind, max_tokens=16, offset=2)
+    config = replace(transformer_config("tiny-bert"), positions=positions, embedding_scale=True, segments=0)
+    embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
+    rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]
+    expected = embeddings.norm(embeddings.tokens.weight[batch.ids] * 32**0.5 + rows)
+    torch.testing.assert_close(embeddings(batch), expected)

@@ -16,7 +16,7 @@ from regard.text.tokenizer_report import tokenizer_report
 from regard.text.vocabularies import common
 from regard.text.vocabularies.characters import learn
 from regard.text.vocabularies.common import NoText, VocabularySettings, VocabularyTooSmall
-from regard.text.vocabularies.unigram import _reproducible
+from regard.text.vocabularies.unigram import reproducible_order
 
 # Training on counted words, and the smallest possible vocabulary.
 
@@ -147,7 +147,7 @@ def test_texts_end_with_a_special_token() -> None:
 
 def test_scores_are_rounded_and_sorted() -> None:
     pairs = [("<pad>", 0.0), ("b", -5.00004), ("the", -1.00000049), ("a", -5.0001), ("of", -1.0)]
-    assert _reproducible(pairs, ["<pad>"]) == [
+    assert reproducible_order(pairs, ["<pad>"]) == [
         ("<pad>", 0.0),
         ("of", -1.0),
         ("the", -1.0),

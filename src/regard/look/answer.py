@@ -42,10 +42,10 @@ def answer_of(model: Model, request: LookInput) -> ShownAnswer:
     if task is None or task == "bidirectional" or (task == "embed" and request.pair is None):
         return ShownAnswer("none", "This model turns a text into vectors; it has no answer to give.")
     item = request.text if request.pair is None else (request.text, request.pair)
-    return _task_answer(model.predict([item])[0].json())
+    return task_answer(model.predict([item])[0].json())
 
 
-def _task_answer(values: Mapping[str, Any]) -> ShownAnswer:
+def task_answer(values: Mapping[str, Any]) -> ShownAnswer:
     if "similarity" in values:
         return ShownAnswer("similarity", f"cosine similarity {values['similarity']:.3f}")
     if "value" in values:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.helpers import Capture, run
-from tests.predict.search.texts import TEXTS
+from tests.predict.test_search import TEXTS
 
 
 @pytest.fixture

@@ -1,18 +1,24 @@
-"""Explanations of every kind of model, by every method that fits."""
+"""Explanations of every kind of model."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.look.tiny_models import CONTEXT, KINDS, TEXT, model, text_for
 
+import regard
 from regard.errors import InputError
 from regard.look.explain.explain import default_method
 from regard.look.explain.methods import METHODS, methods_for
+
+# Explanations of every kind of model, by every method that fits.
+
 
 TRANSFORMERS = [kind for kind in KINDS if not kind.startswith(("gru", "lstm", "marian"))]  # marian translates nothing
 
@@ -128,3 +134,26 @@ def test_a_notebook_shows_every_word_in_color_and_no_markup() -> None:
     assert "<b>" not in page
     strongest = max(explanation.words, key=lambda word: abs(word.score))
     assert f'title="{strongest.score:+.4f}">{html.escape(strongest.text)}</span>' in page
+
+
+# Baselines are explained by removing words from the text.
+
+
+@pytest.fixture(scope="module", params=["ngram"])
+def baseline(request: pytest.FixtureRequest, reviews_csv: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("baselines") / request.param
+    regard.train(reviews_csv, out=folder, preset=request.param)
+    return regard.load(folder)
+
+
+def test_a_word_is_worth_what_is_lost_without_it(baseline: Any) -> None:
+    text = "a lovely film"
+    explanation = baseline.explain(text, faithfulness=True)
+    assert explanation.method == "occlusion"
+    (whole,) = baseline.predict([text])
+    assert explanation.target.label == whole.label
+    assert explanation.probability == pytest.approx(whole.score, abs=1e-5)
+    best = explanation.top_words(1)[0]
+    assert best.text == "lovely"
+    with pytest.raises(InputError, match="Methods that can: occlusion, random"):
+        baseline.explain(text, method="integrated_gradients")

@@ -46,6 +46,11 @@ def inputs(ours: Any) -> tuple[torch.Tensor, torch.Tensor, int]:
     return ids, masked, scorer.target.number
 
 
+@pytest.fixture
+def attr() -> Any:
+    return pytest.importorskip("captum.attr", reason="needs captum: pip install captum")
+
+
 def logits_of(theirs: Any) -> Any:
     return lambda ids: theirs(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
 
@@ -74,10 +79,7 @@ def test_scores_depend_on_the_seed_and_the_text_only() -> None:
 # Occlusion of words equals that of Captum.
 
 
-attr = pytest.importorskip("captum.attr", reason="needs captum: pip install captum")
-
-
-def test_scores_equal_captum(ours: Any, theirs: Any) -> None:
+def test_scores_equal_captum(ours: Any, theirs: Any, attr: Any) -> None:
     ids, masked, number = inputs(ours)
     explanation = ours.explain(TEXT, method="occlusion")
     groups = torch.zeros_like(ids)
@@ -203,7 +205,7 @@ def test_the_decomposition_equals_one_that_carries_every_part_forward() -> None:
 # Integrated gradients equal those of Captum and add up.
 
 
-def test_scores_equal_captum_of_integrated_gradients(ours: Any, theirs: Any) -> None:
+def test_scores_equal_captum_of_integrated_gradients(ours: Any, theirs: Any, attr: Any) -> None:
     ids, masked, number = inputs(ours)
     reference = attr.LayerIntegratedGradients(logits_of(theirs), theirs.bert.embeddings.word_embeddings)
     expected = reference.attribute(ids, masked, target=number, n_steps=20, method="riemann_middle")

@@ -7,7 +7,7 @@ from tests.model.kernels.cases import CROSS, MASKS, SELF, H, K, agree, biases, f
 from regard.config import SCORES
 from regard.errors import InputError
 from regard.model.kernels.dense import AttentionCall
-from regard.model.kernels.dispatch import KERNELS, _may_use_tiles, attend, pick_kernel, without_tiles
+from regard.model.kernels.dispatch import KERNELS, attend, may_use_tiles, pick_kernel, without_tiles
 from regard.model.kernels.layout import Layout, Mask, SlotLayout
 from regard.model.scores import build_score
 
@@ -152,9 +152,9 @@ def test_the_choice_of_tiles_can_be_compiled() -> None:
 
     @torch.compile(fullgraph=True, backend="eager")
     def compiled(x):
-        return x + 1 if _may_use_tiles() else x
+        return x + 1 if may_use_tiles() else x
 
-    assert _may_use_tiles()
+    assert may_use_tiles()
     assert compiled(torch.zeros(())) == 1
     with without_tiles():
-        assert not _may_use_tiles()
+        assert not may_use_tiles()

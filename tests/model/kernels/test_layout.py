@@ -1,7 +1,12 @@
+"""The layout of a batch: bounds, groups of equal length, slots of a cache."""
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.model.kernels.cases import SELF, H, K, layout_of
 
+from regard.model.kernels.dense import AttentionCall
+from regard.model.kernels.grouped import explicit_group, in_groups
 from regard.model.kernels.layout import Layout, Mask, SlotLayout
 
 lengths = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
@@ -80,3 +85,19 @@ def test_the_mask_says_true_where_the_query_may_attend():
     assert torch.equal(Mask(1, 1).allowed(zero, zero, query, key), (query - key).abs() <= 1)
     assert torch.equal(Mask(function=lambda b, h, q, k: k == 2).allowed(zero, zero, query, key), key == 2)
     assert Mask().allowed(zero, zero, query, torch.tensor([0, -1])).tolist() == [True, False]
+
+
+# Sequences of equal length are computed together.
+
+
+def test_there_is_one_group_for_each_length():
+    calls = []
+
+    def counted(q, k, v, call, group):
+        calls.append((group.queries, len(group.rows)))
+        return explicit_group(q, k, v, call, group)
+
+    layout = layout_of(SELF)
+    x = torch.randn(int(layout.q_bounds[-1]), H, K)
+    assert in_groups(x, x, x, AttentionCall(layout), counted).shape == x.shape
+    assert sorted(calls) == [(1, 1), (3, 2), (9, 1), (10, 1)]

@@ -9,7 +9,7 @@ from torch.nn.attention.flex_attention import create_mask
 
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
-from regard.model.kernels.varlen import _rules, deterministic_algorithms, flash_attention
+from regard.model.kernels.varlen import deterministic_algorithms, flash_attention, flex_rules
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -22,7 +22,7 @@ def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias
     n, m = int(layout.q_bounds[-1]), int(layout.k_bounds[-1])
     q, k, v = torch.randn(n, H, K), torch.randn(m, H, K), torch.randn(m, H, K)
     call = AttentionCall(layout, MASKS[mask], bias_HR=biases(17)[bias])
-    allowed, adjust = _rules(layout, call.mask, call.bias_HR, n, m)
+    allowed, adjust = flex_rules(layout, call.mask, call.bias_HR, n, m)
     allowed_HNM = create_mask(allowed, 1, H, n, m, device="cpu")[0]
     head, query, key = torch.arange(H).view(-1, 1, 1), torch.arange(n).view(-1, 1), torch.arange(m)
     scores_HNM = q.transpose(0, 1) @ k.permute(1, 2, 0)

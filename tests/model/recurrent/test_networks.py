@@ -1,12 +1,16 @@
-"""Recurrent encoder-decoders against a plain loop: one sequence, one word, one source token at a time."""
+"""Recurrent networks, their alignment, and the plain loops that they equal."""
 
 import pytest
 import torch
-from tests.model.recurrent.build import build
+from tests.model.recurrent.build import SOURCE, TARGET, build
 
 from regard.errors import InputError
 from regard.model.recurrent.networks import RecurrentNetwork
+from regard.model.recurrent.unrolled import Unrolled
 from regard.ragged import Ragged
+
+# Recurrent encoder-decoders against a plain loop: one sequence, one word, one source token at a time.
+
 
 # The plain loop
 
@@ -199,3 +203,35 @@ def test_wrong_use_is_an_error(pair):
         network.new_cache(sequences=2)
     with pytest.raises(InputError, match='no head "token"'):
         RecurrentNetwork(network.config, {"token": 3})
+
+
+# Alignments of a target with its source.
+
+
+def test_alignments_are_shares_of_the_source(network, pair):
+    if network.config.score == "none":
+        with pytest.raises(InputError, match="no attention"):
+            network.alignment(*pair)
+        return
+    for weights, sources, targets in zip(network.alignment(*pair), SOURCE, TARGET, strict=True):
+        assert weights.shape == (targets, sources)
+        assert torch.allclose(weights.sum(1), torch.ones(targets, dtype=torch.float64))
+
+
+def test_a_local_window_sees_its_width():
+    network = build(score="dot", window=1)
+    (weights,) = network.alignment(Ragged.of([[1, 2, 3, 4, 5]]), Ragged.of([[1, 2, 3, 4, 5, 6, 7]]))
+    recorded = [(row > 0).nonzero().flatten().tolist() for row in weights]
+    assert recorded == [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [3, 4], [3, 4]]
+
+
+# Sequences laid out step by step.
+
+
+def test_steps_hold_every_token_once(tokens):
+    batch = tokens((2, 0, 4, 1, 4))
+    steps = Unrolled.of(batch)
+    assert steps.rows.tolist() == [2, 4, 0, 3]
+    assert steps.sizes == (4, 3, 2, 2)
+    assert steps.order.tolist() == [2, 7, 0, 6, 3, 8, 1, 4, 9, 5, 10]
+    assert steps.order[steps.back].tolist() == list(range(11))

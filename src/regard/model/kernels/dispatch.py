@@ -65,7 +65,7 @@ def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, *, 
     return KERNELS[kernel](q_NHK, k_MGK, v_MGK, call)
 
 
-def _may_use_tiles() -> bool:
+def may_use_tiles() -> bool:
     """Whether `without_tiles` does not exclude them. While a network is compiled, a context variable cannot be read."""
     return torch.compiler.is_compiling() or _TILES.get()
 
@@ -92,7 +92,7 @@ def pick_kernel(q_NHK: Tensor, call: AttentionCall) -> str:
     width, gpu = q_NHK.shape[-1], q_NHK.device.index or 0
     if call.bias_HR is None and call.mask.function is None:
         reading = not torch.is_grad_enabled() and call.active_dropout == 0.0
-        if reading and _may_use_tiles() and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
+        if reading and may_use_tiles() and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
             return "tiles"
         if runs_flat(q_NHK.dtype, width, gpu):
             return "dense" if not reading and is_rectangle(q_NHK, call) and has_cudnn(gpu) else "varlen"

@@ -144,7 +144,7 @@ def flex_attention(
     The whole batch is one sequence; the mask separates the real sequences, and blocks without an allowed pair are
     skipped.
     """
-    allowed, adjust = _rules(layout, mask, bias_HR, q_NHK.shape[0], k_MGK.shape[0])
+    allowed, adjust = flex_rules(layout, mask, bias_HR, q_NHK.shape[0], k_MGK.shape[0])
     blocks = _block_mask(layout, mask, allowed, q_NHK.shape[1], q_NHK.shape[0], k_MGK.shape[0])
     out_1HNK: Tensor = _compiled_flex()(
         q_NHK.transpose(0, 1).unsqueeze(0),
@@ -172,7 +172,7 @@ def _compiled_block_mask() -> Callable[..., Any]:
     return torch.compile(create_block_mask, dynamic=True)
 
 
-def _rules(
+def flex_rules(
     layout: Layout, mask: Mask, bias_HR: Tensor | None, n: int, m: int
 ) -> tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], Callable[..., Tensor] | None]:
     """The mask and the bias as functions of flat indices."""

@@ -62,7 +62,7 @@ def learn(backend: Backend, words: Counter[str], settings: VocabularySettings) -
     )
     trained = train(models.Unigram(), trainer, limit_characters(covered, MAX_CHARACTERS))
     scores = json.loads(trained.to_str())["model"]["vocab"]
-    backend.model = models.Unigram(_reproducible(scores, specials), specials.index(TOKENS["unk"]))
+    backend.model = models.Unigram(reproducible_order(scores, specials), specials.index(TOKENS["unk"]))
     end = TOKENS["eos"]
     backend.post_processor = processors.TemplateProcessing(
         single=f"$A:0 {end}:0", pair=f"$A:0 {end}:0 $B:0 {end}:0", special_tokens=[(end, specials.index(end))]
@@ -70,7 +70,7 @@ def learn(backend: Backend, words: Counter[str], settings: VocabularySettings) -
     return finish_tokenizer(backend, TOKENS)
 
 
-def _reproducible(pairs: list[tuple[str, float]], specials: list[str]) -> list[tuple[str, float]]:
+def reproducible_order(pairs: list[tuple[str, float]], specials: list[str]) -> list[tuple[str, float]]:
     """Tokens and scores, rounded and sorted, so that they do not depend on the hash tables of the trainer.
 
     Characters that the trainer added without counting them have scores slightly above the lowest, in random order.
