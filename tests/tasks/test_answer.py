@@ -16,7 +16,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.readers import read
 from regard.data.records import AnswerRecord, Place
 from regard.data.records import AnswerSpan as Gold
-from regard.errors import DataError, InputError
+from regard.errors import DataError
 from regard.export.int8_encoder import open_int8_encoder
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, SpanAnswer, WindowSpans, best_spans
@@ -48,17 +48,6 @@ def test_it_learns_whether_every_question_has_an_answer(task, questions):
     assert not QuestionAnswering.from_records([record for record in questions if record.answerable]).unanswerable
     assert task.heads == {"span": 2}
     assert task.labels is None
-
-
-@pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
-def test_what_is_for_labels_is_refused(questions, settings):
-    with pytest.raises(InputError, match=r"is for labels"):
-        QuestionAnswering.from_records(questions, **settings)
-
-
-def test_questions_without_answers_alone_teach_nothing():
-    with pytest.raises(InputError, match=r"no question with an answer"):
-        QuestionAnswering.from_records([question_record(answers=())])
 
 
 def test_targets_are_the_tokens_of_the_answer(small, task, questions):

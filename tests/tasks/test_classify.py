@@ -10,8 +10,7 @@ from torch.nn import functional as F
 
 from regard import samples
 from regard.data.readers import read
-from regard.data.records import ClassifyRecord, Place
-from regard.errors import DataError, InputError
+from regard.data.records import ClassifyRecord
 from regard.metrics.meter import LabelMeter, MultiLabelMeter, NumberMeter
 from regard.tasks.classify import Classify, LabelAnswer, LabelsAnswer, NumberAnswer
 
@@ -47,50 +46,6 @@ def test_its_kind_is_that_of_the_labels(labeled, kind, names, size, problem, met
     assert (task.heads, task.problem_type) == ({"sequence": size}, problem)
     assert task.labels == (None if kind == "number" else names)
     assert isinstance(task.meter(), meter)
-
-
-def test_kinds_are_not_mixed():
-    rows = [ClassifyRecord("x", "a", place=Place("f.csv", 2)), ClassifyRecord("y", 1.0, place=Place("f.csv", 3))]
-    with pytest.raises(DataError, match=r"^f\.csv line 3.* of another kind than 'a' at 2"):
-        Classify.from_records(rows)
-
-
-def test_one_label_is_refused():
-    with pytest.raises(InputError, match=r'one label only \("a"\)'):
-        Classify.from_records([ClassifyRecord("x", "a")])
-
-
-def test_rows_without_any_label_teach_nothing():
-    with pytest.raises(InputError, match="no row of the training data has a label"):
-        Classify.from_records([ClassifyRecord("x", ()), ClassifyRecord("y", ())])
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
-        ("multi", {"label_smoothing": 0.1}),
-        ("number", {"label_smoothing": 0.1}),
-        ("number", {"class_balance": "weights"}),
-    ],
-)
-def test_a_setting_that_would_do_nothing_is_refused(labeled, kind, settings):
-    with pytest.raises(InputError, match=r"is for labels, and these .* Leave it out"):
-        Classify.from_records(labeled(kind), **settings)
-
-
-def test_windows_too_short_for_a_token_are_refused(small, labeled):
-    with pytest.raises(InputError, match="windows of 2 tokens are too small for a text and 2 special tokens"):
-        Classify.from_records(labeled("single")).examples(
-            labeled("single"), small.preprocessing(window=2), labeled=True
-        )
-
-
-def test_an_unknown_label_is_reported_with_the_nearest(small, labeled):
-    task = Classify(names=("negative", "positive"))
-    record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
-    expected = r'^labels\.csv line 17, column label: the label "postive" is not .* Did you mean "positive"\?'
-    with pytest.raises(DataError, match=expected):
-        task.examples([record], small.preprocessing(), labeled=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,14 +137,6 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
     task, result = small.learned(records, "classify", tmp_path, size=400, steps=260, batch_size=12, lr=4e-3)
     assert len(task.names) == 6
     assert result.scores["accuracy"].value >= 0.8
-
-
-def test_numbers_are_learned(small, tmp_path):
-    texts = [record.texts[0][1] for record in read(samples.path("messages"))][:40]
-    records = [ClassifyRecord(text, len(text) / 50) for text in texts]
-    task, result = small.learned(records, "classify", tmp_path, size=300, steps=60, batch_size=20, lr=1e-2)
-    assert task.kind == "number"
-    assert result.scores["pearson"].value >= 0.8
 
 
 def test_several_labels_are_learned(small, tmp_path):

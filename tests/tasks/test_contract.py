@@ -315,7 +315,7 @@ def test_it_is_scored(small, task, network, records):
 
 
 @pytest.mark.parametrize("plain", [name for name, row in ROWS.items() if row.make])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(one=st.text(max_size=60), two=st.text(max_size=8), window=st.integers(24, 40))
 def test_any_text_is_answered(small, plain, request, one, two, window):
     row, kind = ROWS[plain], task_class(plain)

@@ -8,7 +8,6 @@ from regard.checkpoint.source import from_preset
 from regard.config import PositionConfig
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
-from regard.errors import DataError, InputError
 from regard.predict import Model
 from regard.tasks.embed import Embed, SimilarityAnswer
 from regard.tasks.inference import network_runner, score_records
@@ -122,25 +121,7 @@ def test_gradients_of_a_blank_part_are_nothing(preprocessing: Preprocessing) -> 
     assert all(weight.grad is None or not weight.grad.any() for weight in network.parameters())
 
 
-def test_labels_that_do_not_fit_are_reported() -> None:
-    assert Embed.from_settings(Embed.from_records(LIKE).settings()) == Embed.from_records(LIKE)
-    with pytest.raises(DataError, match="is no number"):
-        Embed.from_records([PairRecord("a", "b", "yes")])
-    with pytest.raises(DataError, match="others have"):
-        Embed.from_records([PairRecord("a", "b", 1.0), PairRecord("c", "d")])
-    with pytest.raises(InputError, match="same number"):
-        Embed.from_records([PairRecord("a", "b", 1.0), PairRecord("c", "d", 1.0)])
-    with pytest.raises(InputError, match="temperature"):
-        Embed(temperature=0.0)
-
-
 def test_twenty_steps_give_the_losses_they_gave(small, pairs):
     numbers = [replace(pair, label=float(row % 3)) for row, pair in enumerate(pairs)]
     assert small.golden(Embed(temperature=0.5), pairs) == pytest.approx(GOLDEN, abs=1e-4)
     assert small.golden(Embed.from_records(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)
-
-
-@pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
-def test_what_is_for_labels_is_refused(settings):
-    with pytest.raises(InputError, match="is for labels, and similar texts have none"):
-        Embed.from_records([PairRecord("a", "b")], **settings)

@@ -15,7 +15,7 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.data.records.neighbors import with_neighbors
-from regard.errors import DataError, InputError
+from regard.errors import InputError
 from regard.export.int8_encoder import open_int8_encoder
 from regard.metrics.meter import EntityMeter, TokenMeter
 from regard.tasks.tag import EntitiesAnswer, Tag
@@ -72,23 +72,12 @@ def test_parts_of_speech_are_counted_by_the_word():
     assert isinstance(task.meter(), TokenMeter)
 
 
-def test_one_tag_is_refused():
-    with pytest.raises(InputError, match=r'one tag only \("X"\)'):
-        Tag.from_records([TagRecord.from_tokens(["a"], ["X"], scheme="plain")])
-
-
 def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
     task = Tag.from_records(tagged, class_balance="weights", label_smoothing=0.1)
     counts = {name: sum(record.tags.count(name) for record in tagged) for name in NAMES}
     expected = [sum(counts.values()) / (5 * counts[name]) for name in NAMES]
     assert task.weights == pytest.approx(expected)
     assert task.label_smoothing == 0.1
-
-
-def test_an_unknown_tag_is_reported_with_its_word_and_the_nearest(small, task):
-    record = TagRecord.from_tokens(["in", "Rome"], ["O", "B-LOK"])
-    with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
-        task.examples([record], small.preprocessing(), labeled=True)
 
 
 def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):

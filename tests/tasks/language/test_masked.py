@@ -9,7 +9,6 @@ from regard.data.batching.examples import Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, max_masked
 from regard.data.records import DocumentRecord
-from regard.errors import InputError
 from regard.metrics.language_meters import MaskedCounts, MaskedMeter
 from regard.ragged import Ragged
 from regard.tasks.language.masked import Masked, MaskedAnswer
@@ -111,14 +110,6 @@ def _scores(row: MaskedCounts) -> dict[str, object]:
     meter = MaskedMeter()
     meter.add(row)
     return dict(meter.scores())
-
-
-def test_a_tokenizer_without_a_mask_is_refused() -> None:
-    words = train_tokenizer_from_texts([TEXT] * 20, kind="bpe", size=260)
-    with pytest.raises(InputError, match=r"no mask token.*another objective"):
-        Masked.of(words)
-    with pytest.raises(InputError, match="regard pretrain"):
-        Masked.from_records([])
 
 
 @pytest.mark.parametrize("steady", [False, True])

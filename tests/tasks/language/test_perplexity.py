@@ -11,7 +11,6 @@ from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sliding_windows import TextChunk, TextWindow, sliding_windows
-from regard.errors import InputError
 from regard.ragged import Ragged
 from regard.tasks.inference import network_runner, score_records
 from regard.tasks.language.perplexity import SlidingPerplexity
@@ -62,10 +61,3 @@ def test_one_window_is_the_cross_entropy_of_the_text(preprocessing: Preprocessin
     expected = torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(window.ids[1:]))
     assert result.loss == pytest.approx(float(expected), rel=1e-5)
     assert result.scores["nll"].value == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_it_is_not_trained() -> None:
-    with pytest.raises(InputError, match="trained with regard pretrain"):
-        SlidingPerplexity.from_records([])
-    assert SlidingPerplexity.from_settings(TASK.settings()) == TASK
-    assert TASK.heads == {"language": 0}
