@@ -60,11 +60,9 @@ def test_pairs_are_learned_several_times(encoder: Path) -> None:
     ("settings", "frozen"),
     [
         ({}, ("embeddings", "0")),
-        ({"epochs": 1}, ("embeddings", "0")),
         ({"freeze": "none"}, ("none",)),
         ({"freeze": ["embeddings", 1]}, ("embeddings", "1")),
         ({"lora": 2}, ()),
-        ({"layerwise_lr_decay": 0.9}, ()),
     ],
 )
 def test_few_pairs_leave_the_first_layer_as_it_is_if_the_user_does_not_say_what_is_trained(
@@ -91,9 +89,7 @@ def test_few_pairs_leave_the_first_layer_as_it_is_if_the_user_does_not_say_what_
         (240, {}, (), None),
         (150, {"device": "cuda"}, (), None),
         (150, {"epochs": 1}, (), None),
-        (150, {"steps": 3}, (), None),
         (150, {"lora": 2}, (), None),
-        (150, {"layerwise_lr_decay": 0.9}, (), None),
         (150, {"head_init": "probe"}, (), None),
         (150, {"freeze": "none"}, ("none",), 0.0),
         (150, {"dropout": 0.2}, ("embeddings", "0"), 0.2),
@@ -173,12 +169,9 @@ def test_tags_have_rdrop_on_a_gpu(
     [
         ({"epochs": 2}, (2, 1)),
         ({"steps": 7}, (None, 1)),
-        ({"repeats": 1}, (5, 1)),
         ({"repeats": 2}, (1.67, 2)),
         ({"epochs": 2, "repeats": 2}, (2, 2)),
         ({"lora": 4}, (5, 1)),
-        ({"layerwise_lr_decay": 0.9}, (5, 1)),
-        ({"head_init": "random"}, (8, 1)),
     ],
 )
 def test_how_often_depends_on_what_the_user_leaves_open(
@@ -199,8 +192,6 @@ def test_how_often_depends_on_what_the_user_leaves_open(
         ({"epochs": 4}, (4, 1)),
         ({"repeats": 3}, (6, 3)),
         ({"dropout": 0.1}, (6, 1)),
-        ({"rdrop": 1.0}, (6, 1)),
-        ({"head_init": "probe"}, (6, 1)),
     ],
 )
 def test_short_texts_of_two_classes(
