@@ -21,11 +21,9 @@ Reviews = Callable[..., list[tuple[str, str]]]
 QUICK: dict[str, Any] = {"device": "cpu", "preset": "tiny-bert", "steps": 40, "lr": 2e-3}
 
 
-@pytest.fixture(scope="module")
-def messages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("calibrated") / "run"
-    regard.train(samples.path("messages"), out=folder, **QUICK)
-    return folder
+@pytest.fixture
+def messages(trained_folder: Callable[..., Path]) -> Path:
+    return trained_folder(samples.path("messages"), **QUICK)
 
 
 def run_json(folder: Path) -> dict[str, Any]:

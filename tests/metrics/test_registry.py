@@ -61,16 +61,21 @@ def first_letter() -> Iterator[Metric]:
     unregister_metric(FIRST_LETTER)
 
 
-def test_a_toy_metric_is_computed_by_evaluate_and_train_and_shown_in_the_card(
+def test_toy_metrics_are_computed_by_evaluate_and_train_and_shown_in_the_card(
     first_letter: Metric, reviews_csv: Path, tmp_path: Path
 ) -> None:
-    trained = regard.train(reviews_csv, preset="tiny-bert", out=tmp_path / "run", steps=2)
-    assert first_letter.name in trained.scores
-    evaluation = regard.evaluate(trained.folder, reviews_csv)
+    """One of single predictions, and one of counts."""
+    with registered(Metric("balanced", "label", "mean recall", from_counts=balanced_accuracy)):
+        trained = regard.train(reviews_csv, preset="tiny-bert", out=tmp_path / "run", steps=2)
+        evaluation = regard.evaluate(trained.folder, reviews_csv)
+    card = (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+    for name in (first_letter.name, "balanced"):
+        assert name in trained.scores
+        assert name in evaluation.scores
+        assert name in card
     score = evaluation.scores[first_letter.name]
     assert score.value == evaluation.scores["accuracy"].value  # the labels are good and bad
     assert 0 <= score.low <= score.value <= score.high <= 1
-    assert first_letter.name in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_toy_metric_is_in_the_table_of_the_docs(first_letter: Metric) -> None:
@@ -195,14 +200,6 @@ def test_a_metric_from_counts_of_several_labels_equals_scikit_learn() -> None:
     score = meter.scores()["macro_recall"]
     assert score.value == pytest.approx(recall_score(gold, predicted, average="macro"))
     assert score.value - 0.15 < score.low < score.value < score.high < score.value + 0.15
-
-
-def test_a_metric_from_counts_appears_in_training_and_evaluation(reviews_csv: Path, tmp_path: Path) -> None:
-    with registered(Metric("balanced", "label", "mean recall", from_counts=balanced_accuracy)):
-        trained = regard.train(reviews_csv, preset="tiny-bert", out=tmp_path / "run", steps=2)
-        assert "balanced" in trained.scores
-        assert "balanced" in regard.evaluate(trained.folder, reviews_csv).scores
-    assert "balanced" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

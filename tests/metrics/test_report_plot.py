@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
+from regard.metrics.calibration import CalibrationCounts
 from regard.metrics.meter import EntityMeter, LabelMeter, MultiLabelMeter, NumberMeter
+from regard.metrics.reliability_plot import save_reliability
 from regard.metrics.report import ClassificationReport, report_of
 from regard.metrics.report_plot import plot_format, save_report
 
@@ -60,3 +62,14 @@ def test_only_names_of_pictures() -> None:
     assert plot_format(Path("a.PNG")) == "png"
     with pytest.raises(InputError, match=r"report\.txt does not end in \.png, \.svg or \.pdf"):
         plot_format(Path("report.txt"))
+
+
+@pytest.mark.parametrize(("format", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_diagram_is_drawn_in_every_format(format: str, start: bytes, tmp_path: Path) -> None:
+    counts = CalibrationCounts()
+    for number in range(100):
+        counts.add(number / 100, number % 3 > 0)
+    calibration = counts.result()
+    assert calibration is not None
+    save_reliability(calibration, tmp_path / "plot", format=format)
+    assert (tmp_path / "plot").read_bytes().startswith(start)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
+from regard.checkpoint.families import FAMILIES
 from regard.metrics.confidence import Score
+from regard.metrics.label_meters import LabelMeter, MultiLabelMeter
+from regard.metrics.report import ClassificationReport
+from regard.report.class_tables import class_card, confusion_card
 from regard.report.elements import (
     card,
     code,
@@ -17,7 +22,9 @@ from regard.report.elements import (
     shortened,
     table,
 )
+from regard.report.facts import RunFacts
 from regard.report.row_facts import RowExample
+from regard.report.style import STYLE
 
 BAD = '<b>&"'
 
@@ -55,3 +62,59 @@ def test_scores_on_another_scale_have_no_bar() -> None:
 def test_long_texts_are_shortened() -> None:
     assert shortened("x" * 700).endswith("x…")
     assert len(shortened("x" * 700)) == 600
+
+
+def test_every_color_has_a_dark_one_and_nothing_is_loaded() -> None:
+    light, dark = (set(re.findall(r"(--\w+):", block)) for block in STYLE.split("prefers-color-scheme: dark", 1))
+    assert {name for name in light if name not in ("--c", "--v")} <= dark
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+    assert STYLE.count("{") == STYLE.count("}")
+
+
+RUN = {
+    "task": "classify",
+    "task_settings": {"kind": "single", "labels": ["a", "b"], "temperature": 2.0},
+    "start": "minilm",
+    "pretrained": True,
+}
+
+
+def test_titles_tasks_and_baselines() -> None:
+    meter = LabelMeter(["a", "b"])
+    for label in ("a", "a", "b"):
+        meter.add("a", label)
+    facts = RunFacts(RUN, FAMILIES["bert"], 10, report=meter.report())
+    assert facts.title == "BERT text classifier, fine-tuned from minilm"
+    assert facts.tuned_task.settings()["temperature"] == 2.0
+    assert facts.opens_in_transformers
+    assert facts.baseline == ("a", 2 / 3)
+    assert RunFacts(RUN, FAMILIES["bert"], 10).baseline is None
+    scratch = RunFacts({**RUN, "pretrained": False}, FAMILIES["bert"], 10)
+    assert scratch.title == "BERT text classifier, trained from scratch (minilm)"
+
+
+def test_small_matrices_are_drawn_and_large_ones_listed() -> None:
+    small = LabelMeter(["a", "b"])
+    for ours, theirs in (("a", "a"), ("b", "b"), ("a", "b")):
+        small.add(ours, theirs)
+    page = confusion_card(small.report())
+    assert page.count("<td") == 4
+    assert '<td class="zero">·</td>' in page
+    names = [f"class{number}" for number in range(80)]
+    large = LabelMeter(names)
+    for number, name in enumerate(names):
+        large.add(names[(number + 1) % 80], name)
+    assert "Most confused classes" in confusion_card(large.report())
+    assert "The 60 of 80 with the lowest F1." in class_card(large.report())
+
+
+def test_several_labels_have_counts_and_no_matrix() -> None:
+    meter = MultiLabelMeter(["red", "round"])
+    meter.add(["red"], ["red", "round"])
+    assert confusion_card(meter.report()) == ""
+    assert "predicted wrongly" in class_card(meter.report())
+
+
+def test_a_task_without_classes_has_neither() -> None:
+    assert confusion_card(ClassificationReport()) == class_card(ClassificationReport()) == ""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import regard
+from regard import samples
 from regard.comparison.trainings.jobs import run_job
 from regard.data.records import ClassifyRecord
 from regard.errors import FolderError, InputError
@@ -115,3 +116,14 @@ def test_a_folder_with_something_in_it_is_not_touched(rows: Rows, tmp_path: Path
     (tmp_path / "run" / "mine.txt").write_text("mine")
     with pytest.raises(FolderError, match="exists and is not empty"):
         cross_validate(rows, folds=3, preset="ngram", out=tmp_path / "run")
+
+
+def test_the_report_and_the_card_have_the_scores_of_the_folds(tmp_path: Path) -> None:
+    rows = samples.path("messages")
+    result = regard.cross_validate(rows, folds=3, preset="ngram", out=tmp_path / "run")
+    value = f"{result.scores['accuracy'].value:.4f}"
+    for name in ("README.md", "report.html"):
+        content = (tmp_path / "run" / name).read_text(encoding="utf-8")
+        assert value in content
+        assert "456 rows by cross-validation: each by a model that was trained on the other 2 folds" in content
+    assert regard.load(tmp_path / "run").predict(["My parcel is late."])

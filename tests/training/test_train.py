@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from safetensors.torch import save_file
-from tests.training.helpers import Reviews, Write, train
+from tests.training.helpers import Reviews, Write, metrics, train
 
 import regard
-from regard.data.batching.examples import Examples
-from regard.data.batching.masked_words import MaskedWordsSource
-from regard.errors import DataError, FolderError, InputError
-from regard.training.engine.loop import Stopped
+from regard.errors import FolderError, InputError
 from regard.training.output.metrics_log import TrainingEvent
-from regard.training.resume import state
 
 
 def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
@@ -74,18 +66,6 @@ def test_a_label_with_one_row_is_learned_wherever_it_falls(tmp_path: Path, write
     assert len(regard.load(tmp_path / "run", device="cpu").labels or ()) == 6
 
 
-def test_one_class_only(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
-    data = write_rows(tmp_path / "one.csv", [(text, "good") for text, _ in reviews(20)])
-    with pytest.raises(InputError, match=r'one label only \("good"\); there is nothing to learn'):
-        train(data, tmp_path / "run")
-
-
-def test_a_number_that_is_a_word(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
-    rows = [(text, number / 10 if number != 7 else "fair") for number, (text, _) in enumerate(reviews(40))]
-    with pytest.raises(DataError, match=r'stars.csv line 9, column label: is "fair"; expected a number'):
-        train(write_rows(tmp_path / "stars.csv", rows), tmp_path / "run")
-
-
 def test_regression_is_learned_and_scored(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     rows = [(text, 0.5 if label == "good" else -0.5) for text, label in reviews(60)]
     result = train(write_rows(tmp_path / "numbers.csv", rows), tmp_path / "run", epochs=6, lr=5e-3)
@@ -109,93 +89,15 @@ def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path, reviews_cs
         train(reviews_csv, folder, resume=True)
 
 
-def test_nothing_to_resume(tmp_path: Path, reviews_csv: Path) -> None:
-    with pytest.raises(FolderError, match="holds no training that could be resumed"):
-        train(reviews_csv, tmp_path / "run", resume=True)
-    with pytest.raises(InputError, match="were both given; give one of them"):
-        train(reviews_csv, tmp_path / "run", resume=True, overwrite=True)
-
-
-# settings
-
-
-def test_a_setting_that_does_not_exist(tmp_path: Path, reviews_csv: Path) -> None:
-    with pytest.raises(InputError, match=r'there is no setting "epocs". Did you mean "epochs"\?'):
-        train(reviews_csv, tmp_path / "run", epocs=3)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lr": "fast"}, "lr is 'fast', expected a number"),
-        ({"batch_size": 2.5}, "batch_size is 2.5, expected a whole number"),
-        ({"schedule": "cosin"}, 'Did you mean "cosine"'),
-        ({"gradient_checkpointing": "yes"}, "expected true or false"),
-        ({"lora": {"rnk": 4}}, "some of rank, alpha, dropout"),
-        ({"epochs": 0}, "expected more than 0"),
-    ],
-)
-def test_a_value_that_will_not_do(tmp_path: Path, reviews_csv: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        train(reviews_csv, tmp_path / "run", **options)
-
-
-# the machine
-
-
-def weights(folder: Path) -> bytes:
-    return (folder / "model.safetensors").read_bytes()
-
-
-def test_stopped_and_resumed_it_ends_the_same(tmp_path: Path, reviews_csv: Path) -> None:
-    train(reviews_csv, tmp_path / "whole", epochs=2)
-
-    def stop(event: TrainingEvent) -> None:
-        if event.kind == "log" and event.step == 4:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(Stopped, match=r"stopped at step 4 of 18.*--resume") as stopped:
-        train(reviews_csv, tmp_path / "run", epochs=2, log_every=2, progress=stop)
-    assert stopped.value.signal == signal.SIGINT
-    train(reviews_csv, tmp_path / "run", epochs=2, log_every=5, resume=True)
-    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
-
-
-def test_a_full_disk_loses_nothing(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train(reviews_csv, tmp_path / "whole", epochs=2)
-    saved = 0
-
-    def full(tensors: Any, path: Any) -> None:
-        nonlocal saved
-        saved += 1
-        if saved == 5:  # in the middle of the second state
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save_file(tensors, path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(state, "save_file", full)
-        with pytest.raises(FolderError, match=r"No space left on device.*The state saved before is kept.*--resume"):
-            train(reviews_csv, tmp_path / "run", epochs=2, save_every=3)
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
-    train(reviews_csv, tmp_path / "run", epochs=2, save_every=3, resume=True)
-    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
-
-
-def test_words_are_masked_in_half_of_the_texts(
-    tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    epochs: list[int] = []
-    original = MaskedWordsSource.epoch
-
-    def counted(self: MaskedWordsSource, number: int) -> Examples:
-        epochs.append(number)
-        return original(self, number)
-
-    monkeypatch.setattr(MaskedWordsSource, "epoch", counted)
-    train(reviews_csv, tmp_path / "run", explainable=True, epochs=2)
-    assert {0, 1} <= set(epochs)
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["explainable"] is True
+def test_words_are_masked_on_request(tmp_path: Path, reviews_csv: Path) -> None:
+    """Masked words change the losses, from the first step on."""
+    losses = []
+    for explainable in (False, True):
+        out = tmp_path / str(explainable)
+        train(reviews_csv, out, explainable=explainable, steps=2, epochs=None, log_every=1, dropout=0.0)
+        losses.append([line["loss"] for line in metrics(out) if line["kind"] == "log"])
+        assert json.loads((out / "run.json").read_text())["settings"]["explainable"] is explainable
+    assert losses[0][0] != losses[1][0]
 
 
 def test_masked_words_are_for_tasks_with_answers_about_a_text(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import regard
+from regard.checkpoint.source import from_preset
 from regard.config import AttentionConfig, ModelConfig, RecurrentConfig
 from regard.errors import InputError
 from regard.training.from_scratch.model_settings import (
@@ -121,3 +122,8 @@ def test_create_takes_short_forms() -> None:
     assert (config.attention.heads, config.attention.score) == (1, "cosine")
     with pytest.raises(InputError, match=r'"head" is not a setting of attention\. Did you mean "heads"'):
         regard.create("tiny-gpt2", attention={"head": 1})
+
+
+def test_only_a_preset_is_trained_from_scratch() -> None:
+    assert preset_config("tiny-gru") == from_preset("tiny-gru", weights=False).config
+    assert preset_config(None) is None

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.sentence_encoder import as_sentence_encoder, write_sentence_encoder
-from tests.training.starting import start
+from tests.training.starting import CLASSIFY, start
 
 import regard
 from regard.checkpoint.reading import preprocessing_of
@@ -168,16 +168,6 @@ def test_the_network_learns_similarity_and_keeps_its_head(
     assert not list(tmp_path.glob("metrics*"))
 
 
-def test_it_is_the_same_every_time(encoder_folder: Path, tmp_path: Path) -> None:
-    folder = as_sentence_encoder(encoder_folder, "mean_tokens")
-    weights = []
-    for _ in range(2):
-        model, job, records = untrained_job(folder, tmp_path)
-        learn(model, job, records)
-        weights.append({name: weight.clone() for name, weight in job.network.state_dict().items()})
-    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
-
-
 def test_trainings_of_one_block_learn_it_once(encoder_folder: Path, tmp_path: Path) -> None:
     folder = as_sentence_encoder(encoder_folder, "mean_tokens")
     found = []
@@ -263,14 +253,20 @@ def test_a_run_that_is_stopped_meanwhile_begins_again(encoder_folder: Path, tmp_
     assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
 
 
-def test_other_encoders_and_tasks_do_not_start_with_it(encoder_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        (CLASSIFY, {}, "head_init='similarity' is for text pairs, but the task is classify"),
+        (Tag(names=("O", "B-a")), {}, "only pair takes it"),
+        (PAIR, {"start": None, "preset": "tiny-bert"}, "preset='tiny-bert' has random weights"),
+    ],
+)
+def test_other_tasks_and_presets_do_not_start_with_it(
+    encoder_folder: Path, task: Any, options: dict[str, Any], message: str
+) -> None:
     assert start(PAIR, start=encoder_folder).head_init == "random"
-    with pytest.raises(InputError, match="head_init='similarity' is for text pairs, but the task is classify"):
-        start(start=encoder_folder, head_init="similarity")
-    with pytest.raises(InputError, match="only pair takes it"):
-        start(Tag(names=("O", "B-a")), start=encoder_folder, head_init="similarity")
-    with pytest.raises(InputError, match="preset='tiny-bert' has random weights"):
-        start(PAIR, preset="tiny-bert", head_init="similarity")
+    with pytest.raises(InputError, match=message):
+        start(task, **{"start": encoder_folder, "head_init": "similarity", **options})
 
 
 @pytest.mark.usefixtures("few_pairs")

@@ -12,74 +12,62 @@ from regard.metrics.confidence import Score
 from regard.tasks.task import RowOutputs
 from regard.training.output.score_note import score_note
 
-
-@pytest.mark.parametrize(
-    ("accuracy", "low", "words"),
-    [
-        (0.6, 0.5, "no better than guessing: {}, the model is right for 60.0%"),
-        (0.75, 0.7, "no better than guessing: {}, the model is right for 75.0%"),
-        (0.8, 0.7, "not clearly better than guessing: {}, the model for 70.0% to 95.0%"),
-        (0.9, 0.76, None),
-    ],
-)
-def test_a_classifier_that_may_be_no_better_than_guessing_is_noted(
-    accuracy: float, low: float, words: str | None
-) -> None:
-    """The interval says whether it is better."""
-    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in ("a", "b", "a", "a") * 5]
-    result: Any = SimpleNamespace(scores={"accuracy": Score(accuracy, low, 0.95)})
-    expected = 'always "a" would be right for 75.0% of the validation rows'
-    assert score_note(rows, result, split_off=True) == (None if words is None else words.format(expected))
+GUESSING = 'always "a" would be right for 75.0% of the validation rows'
+NO_BETTER = f"no better than guessing: {GUESSING}, the model is right for"
+FOLDS = "--folds 5 (regard.cross_validate) scores every row"
+WIDE = Score(1.0, 0.4, 1.0)
 
 
-def test_few_validation_rows_are_noted() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label="a"), ())] * 2
-    result: Any = SimpleNamespace(scores={"accuracy": Score(1.0, 0.3, 1.0)})
-    assert score_note(rows, result, split_off=False) is None
-    assert (
-        score_note(rows, result, split_off=True)
-        == "scores of 2 validation rows say little; --folds 5 (regard.cross_validate) scores every row"
-    )
-
-
-def test_guessing_is_noted_with_few_rows_too() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in "aaab"]
-    result: Any = SimpleNamespace(scores={"accuracy": Score(0.75, 0.3, 1.0)})
-    assert score_note(rows, result, split_off=True) == (
-        'scores of 4 validation rows say little, and are no better than guessing: always "a" would be right for 75.0% '
-        "of the validation rows, the model is right for 75.0%; --folds 5 (regard.cross_validate) scores every row"
-    )
-
-
-def test_numbers_are_not_compared_with_guessing() -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label=1.5), ())]
-    result: Any = SimpleNamespace(scores={"mse": Score(0.0, 0.0, 1.0)})
-    assert score_note(rows, result, split_off=False) is None
-    few = score_note(rows, result, split_off=True)
-    assert few == "scores of 1 validation row say little; --folds 5 (regard.cross_validate) scores every row"
-    assert score_note(rows * 20, result, split_off=True) is None
+def note(of_rows: Any, score: Score, *, name: str = "accuracy", **options: Any) -> str | None:
+    """The note for validation rows with these labels."""
+    rows = [RowOutputs(ClassifyRecord("text", label=label), ()) for label in of_rows]
+    result: Any = SimpleNamespace(scores={name: score})
+    return score_note(rows, result, **{"split_off": True, **options})
 
 
 @pytest.mark.parametrize(
-    ("labels", "words"),
+    ("labels", "score", "options", "expected"),
     [
-        ("ab", ' (none has the label "b")'),
-        ("abcd", ' (none has the label "b", "c" or "d")'),
-        ("abcde", " (none has one of 4 of the 5 labels)"),
+        ("abaa" * 5, Score(0.6, 0.5, 0.95), {}, f"{NO_BETTER} 60.0%"),
+        ("abaa" * 5, Score(0.75, 0.7, 0.95), {}, f"{NO_BETTER} 75.0%"),
+        (
+            "abaa" * 5,
+            Score(0.8, 0.7, 0.95),
+            {},
+            f"not clearly better than guessing: {GUESSING}, the model for 70.0% to 95.0%",
+        ),
+        ("abaa" * 5, Score(0.9, 0.76, 0.95), {}, None),  # the interval says whether it is better
+        ("aa", WIDE, {"split_off": False}, None),
+        ("aa", WIDE, {}, f"scores of 2 validation rows say little; {FOLDS}"),
+        (
+            "aaab",
+            Score(0.75, 0.3, 1.0),
+            {},
+            f"scores of 4 validation rows say little, and are {NO_BETTER} 75.0%; {FOLDS}",
+        ),
+        ([1.5], Score(0.0, 0.0, 1.0), {"name": "mse", "split_off": False}, None),  # numbers are not guessed
+        ([1.5], Score(0.0, 0.0, 1.0), {"name": "mse"}, f"scores of 1 validation row say little; {FOLDS}"),
+        ([1.5] * 20, Score(0.0, 0.0, 1.0), {"name": "mse"}, None),
+        ("aaa", WIDE, {"labels": "ab"}, f'scores of 3 validation rows say little (none has the label "b"); {FOLDS}'),
+        (
+            "aaa",
+            WIDE,
+            {"labels": "abcd"},
+            f'scores of 3 validation rows say little (none has the label "b", "c" or "d"); {FOLDS}',
+        ),
+        (
+            "aaa",
+            WIDE,
+            {"labels": "abcde"},
+            f"scores of 3 validation rows say little (none has one of 4 of the 5 labels); {FOLDS}",
+        ),
+        ([("a", "b")], WIDE, {"name": "f1"}, f"scores of 1 validation row say little; {FOLDS}"),
+        ([], WIDE, {"name": "f1"}, None),
     ],
 )
-def test_labels_without_validation_rows_are_noted(labels: str, words: str) -> None:
-    rows = [RowOutputs(ClassifyRecord("text", label="a"), ())] * 3
-    result: Any = SimpleNamespace(scores={"accuracy": Score(1.0, 0.4, 1.0)})
-    note = score_note(rows, result, split_off=True, labels=labels)
-    assert note is not None
-    assert note.startswith(f"scores of 3 validation rows say little{words}; --folds 5")
+def test_notes(labels: Any, score: Score, options: dict[str, Any], expected: str | None) -> None:
+    assert note(labels, score, **options) == expected
 
 
-def test_several_labels_and_tags() -> None:
-    result: Any = SimpleNamespace(scores={"f1": Score(1.0, 0.4, 1.0)})
-    note = score_note([RowOutputs(ClassifyRecord("text", label=("a", "b")), ())], result, split_off=True)
-    assert note is not None
-    assert note.startswith("scores of 1 validation row say little; ")
-    assert score_note([], result, split_off=True) is None
+def test_without_scores_there_is_no_note() -> None:
     assert score_note([], None, split_off=True) is None
