@@ -42,6 +42,7 @@ PRELOAD = (
     "matplotlib.backends.backend_agg",
     "matplotlib.figure",
     "torch._dynamo",  # imported by torch for steps on several ranks
+    "torch.distributed.checkpoint",
     "torch.distributed.fsdp",
 )
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

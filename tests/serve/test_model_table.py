@@ -17,12 +17,19 @@ def test_models_have_names() -> None:
         "minilm": "minilm",
         "x": "runs/reviews",
     }
-    with pytest.raises(InputError, match=r'two models are called "reviews".*other-name=b/reviews'):
-        named_sources(["a/reviews", "b/reviews"])
-    with pytest.raises(InputError, match='"=minilm" has no name'):
-        named_sources(["=minilm"])
-    with pytest.raises(InputError, match='"small=" has no source'):
-        named_sources(["small="])
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        (["a/reviews", "b/reviews"], r'two models are called "reviews".*other-name=b/reviews'),
+        (["=minilm"], '"=minilm" has no name'),
+        (["small="], '"small=" has no source'),
+    ],
+)
+def test_wrong_names(sources: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        named_sources(sources)
 
 
 def test_a_folder_without_a_model_is_found_before_others_are_loaded(
