@@ -15,6 +15,7 @@ training itself (resume, signals, what is called when) go on calling `regard.tra
 from __future__ import annotations
 
 import csv
+import functools
 import importlib.util
 import os
 import random
@@ -25,7 +26,7 @@ from typing import Any
 
 import pytest
 from tests.quick import QuickTests
-from tests.trained_folders import TrainedFolders, shared_root
+from tests.trained_folders import TrainedFolders, made_once, shared_root
 
 # Tests compare with the CPU's results; those of the GPU name it. Processes that a test starts inherit this.
 os.environ["REGARD_DEVICE"] = "cpu"
@@ -84,6 +85,12 @@ def reviews() -> Callable[..., list[tuple[str, str]]]:
 @pytest.fixture(scope="session")
 def reviews_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _write_rows(tmp_path_factory.mktemp("data") / "reviews.csv", _reviews(80))
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder by name, which the given function fills once in a run, whichever worker needs it first."""
+    return functools.partial(made_once, shared_root(tmp_path_factory, os.environ.get("PYTEST_XDIST_WORKER")))
 
 
 def _store(function: str, factory: pytest.TempPathFactory) -> Iterator[TrainedFolders]:

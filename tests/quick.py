@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from _pytest.outcomes import Failed
 from _pytest.runner import runtestprotocol
+from tests import fork_server
 
 RECORD = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.5  # of a test with its own fixtures, or of a fixture that several tests share
@@ -61,11 +62,11 @@ class QuickTests:
         import regard.training.pretrain as pretrain
         import regard.training.train as train
 
-        start = multiprocessing.process.BaseProcess
         for owner, name, what in (
             (train, "train", "calls train"),
             (pretrain, "pretrain", "calls pretrain"),
-            (start, "start", "starts a process"),
+            (multiprocessing.process.BaseProcess, "start", "starts a process"),
+            (fork_server, "start", "starts a process"),
         ):
             setattr(owner, name, self._refusing(what, getattr(owner, name)))
         sys.addaudithook(self._audit)

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -31,9 +31,7 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attributes)))
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+def build(folder: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(
         command,
@@ -44,7 +42,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return folder
+
+
+@pytest.fixture(scope="module")
+def site(shared_folder: Callable[[str, Callable[[Path], None]], Path]) -> Path:
+    return shared_folder("site", build)
 
 
 def test_pages_of_all_kinds(site: Path) -> None:
@@ -97,7 +99,8 @@ def test_entities_from_a_csv_in_three_clicks(site: Path) -> None:
     assert "regard serve runs/entities" in page
 
 
-def test_search_in_files_without_a_server(site: Path) -> None:
+def test_in_a_browser(site: Path) -> None:
+    """Search without a server; no page is wider than the screen."""
     if reason := missing():
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
@@ -110,25 +113,15 @@ def test_search_in_files_without_a_server(site: Path) -> None:
         page.goto((site / "index.html").as_uri())
         page.locator("input.md-search__input").press_sequentially("entities csv")
         first = page.locator(".md-search-result__link").first.get_attribute("href", timeout=60_000)
+        wide = []
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            for name in ("index", "howto", "howto-entities", "coming-from", "gallery", "train", "lessons/08-positions"):
+                page.goto((site / f"{name}.html").as_uri())
+                if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                    wide.append((name, width))
         browser.close()
     assert first is not None
     assert "howto-entities.html" in first
     assert [url for url in requests if not url.startswith(("file:", "data:", "about:", "blob:"))] == []
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_no_page_is_wider_than_the_screen(site: Path, width: int) -> None:
-    if reason := missing():
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    wide = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        for name in ("index", "howto", "howto-entities", "coming-from", "gallery", "train", "lessons/08-positions"):
-            page.goto((site / f"{name}.html").as_uri())
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                wide.append(name)
-        browser.close()
     assert wide == []

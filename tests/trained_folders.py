@@ -57,16 +57,14 @@ class TrainedFolders:
         parts = [f"data={self._key(data)}"]
         parts += [f"{name}={self._key(settings[name], name)}" for name in sorted(settings)]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-        entry = self.root / f"{self.train.__name__}-{digest}"
-        returned = entry / "returned.pickle"
-        with FileLock(self.root / f"{entry.name}.lock"):
-            if not returned.exists():
-                shutil.rmtree(entry, ignore_errors=True)
-                entry.mkdir()
-                events: list[Any] = []
-                with curves_drawn():
-                    result = self.train(data, out=entry / "run", progress=events.append, **settings)
-                returned.write_bytes(pickle.dumps((result, events)))
+
+        def train(entry: Path) -> None:
+            events: list[Any] = []
+            with curves_drawn():
+                result = self.train(data, out=entry / "run", progress=events.append, **settings)
+            (entry / "returned.pickle").write_bytes(pickle.dumps((result, events)))
+
+        entry = made_once(self.root, f"{self.train.__name__}-{digest}", train)
         self.found.setdefault(entry / "run", listing(entry / "run"))
         return entry
 
@@ -89,6 +87,18 @@ class TrainedFolders:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         digests = [f"{file.name}:{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files]
         return ",".join(digests)
+
+
+def made_once(root: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that `make` fills, called by the first worker that asks for the name."""
+    folder, made = root / name, root / f"{name}.made"
+    with FileLock(root / f"{name}.lock"):
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder
 
 
 @contextmanager
