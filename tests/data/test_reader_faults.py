@@ -123,6 +123,7 @@ def test_a_bad_row_is_named_or_listed(
         ("a.csv", "\ufeff\n \n", {}, "contains only whitespace"),
         ("a.csv", "text,label\n", {}, "has a header but no row"),
         ("a.csv", bytes(range(256)) * 50, {}, "is a binary file"),
+        ("a.csv", b"%PDF-1.7", {}, "is a PDF; .*pdftotext"),
         ("a.csv", b"PK\x03\x04abc", {}, "a zip archive or a spreadsheet.*save the sheet as CSV"),
         (
             "a.csv",

@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -59,7 +58,5 @@ def test_ten_megabytes_in_one_line(tmp_path: Path, name: str) -> None:
         "a.en": text,
     }[name]
     path = write_file(tmp_path / name, content)
-    began = time.process_time()
     (record,) = read((path, path) if name == "a.en" else path)
     assert record.texts[0][1] == text
-    assert time.process_time() - began < 5

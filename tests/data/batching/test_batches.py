@@ -44,7 +44,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, BatchSettings]:
     return np.array(lengths), BatchSettings(tokens, sequences, seed=draw(st.integers(0, 9)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(cases(), st.integers(0, 3))
 def test_every_sequence_is_in_one_batch(case: tuple[np.ndarray, BatchSettings], epoch: int) -> None:
     lengths, batch_settings = case

@@ -15,7 +15,6 @@ from regard.data.batching.framing import (
     context_windows,
     pair_windows,
     single_windows,
-    surrounded_windows,
 )
 from regard.data.batching.sequences import split_into_windows
 from regard.data.batching.windows import Window, paired_windows, windows
@@ -244,29 +243,3 @@ def test_a_frame_with_the_texts_swapped_is_refused() -> None:
     own.backend.post_processor = processors.TemplateProcessing("$A", "$B </s> $A", [("</s>", 4)])
     with pytest.raises(InputError, match="second text before the first"):
         Frame.of(own)
-
-
-@given(
-    left=st.lists(st.integers(5, 7), max_size=6),
-    ids=st.lists(st.integers(8, 11), max_size=12),
-    right=st.lists(st.integers(5, 7), max_size=6),
-    max_tokens=st.integers(4, 30),
-)
-def test_a_text_owns_its_tokens_and_nothing_of_its_context(
-    left: list[int], ids: list[int], right: list[int], max_tokens: int
-) -> None:
-    whole = BERT.surrounded(left, ids, right)
-    assert whole.ids == [1, *left, *ids, *right, 2]
-    assert whole.segments == [0] * len(whole)
-    sequences = surrounded_windows(BERT, left, ids, right, max_tokens=max_tokens)
-    assert max(map(len, sequences)) <= max_tokens
-    owned = [sequence.ids[place] for sequence in sequences for place, own in enumerate(sequence.own) if own]
-    assert owned == ids
-    for sequence in sequences:
-        (part,) = sequence.parts
-        assert sequence.ids[part.positions] == ids[part.window.start : part.window.end]
-    if len(whole) <= max_tokens - 12:
-        assert sequences == [whole] or not (left or right)
-    if len(ids) + 2 >= max_tokens - 1:
-        assert sequences == single_windows(BERT, ids, max_tokens=max_tokens)
-    assert surrounded_windows(BERT, left, ids, right, max_tokens=None)[0].ids == whole.ids

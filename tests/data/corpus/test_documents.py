@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import time
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +57,3 @@ def _documents(text: str) -> list[str]:
             results.append(rows)
             rows = ""
     return results
-
-
-@pytest.mark.parametrize("text", ["a" * 300_000, "the man " * 100_000], ids=["one letter", "one line"])
-def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "a.txt", text)
-    began = time.process_time()
-    for sentences in (False, True):
-        for _ in read_text_groups([path], sentences=sentences, lines=True):
-            pass
-    assert time.process_time() - began < 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import datetime
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,11 @@ from tests.data.helpers import text_and_label
 
 from regard.data.formats import registry
 from regard.data.formats import writers as tables
-from regard.data.formats.binary_files import check_text
-from regard.data.formats.format import FIRST_READ, FileStart, Format, by_suffix, never
-from regard.data.formats.lines import check_strings, read_lines, read_lines_with_errors, strip_line_end
+from regard.data.formats.format import FileStart, Format, by_suffix, never
 from regard.data.formats.registry import formats
 from regard.data.formats.writers import json_line, output_format, table_file
 from regard.data.readers import read
-from regard.data.rows import Place
-from regard.errors import DataError, InputError
-
-
-def test_an_incomplete_last_line_is_left_out():
-    head = b"one\n\ntwo\n"
-    assert FileStart(head, ".txt").lines == ["one", "two"]
-    long = FileStart(head + b"x" * FIRST_READ, ".txt")
-    assert long.text == "one\n\ntwo\n"
-    assert FileStart(b"\xef\xbb\xbfa", "").text == "a"
+from regard.errors import InputError
 
 
 def test_recognized_by_name_or_never():
@@ -71,49 +59,6 @@ def test_an_added_format_is_tried_first_and_can_be_removed():
     assert {".csv", ".jsonl"} <= set(registry.table_suffixes())
     assert ".txt" in registry.known_suffixes()
     assert "csv" in registry.format_names()
-
-
-def test_bad_lines_are_reported_with_their_number():
-    errors = []
-    stream = io.BytesIO(b"\xef\xbb\xbfone\r\ncaf\xe9\nt\0wo\nlast")
-    lines = list(read_lines(stream, "a.txt", lambda error, line: errors.append(error)))
-    assert lines == [(1, "one\r\n"), (4, "last")]
-    assert [error.line for error in errors] == [2, 3]
-    assert "byte 4 (0xE9) is not UTF-8" in str(errors[0])
-    assert "character 2 is a NUL" in str(errors[1])
-
-
-def test_lines_with_errors_keep_their_order():
-    lines = list(read_lines_with_errors(io.BytesIO(b"one\n\xff\n"), "a.txt"))
-    assert [(number, error is None) for number, _, error in lines] == [(1, True), (2, False)]
-
-
-def test_line_ends():
-    assert [strip_line_end(line) for line in ("a\r\n", "a\n", "a", "a \n")] == ["a", "a", "a", "a "]
-
-
-def test_strings_inside_values_are_checked():
-    check_strings({"a": ["fine", 3, None]}, Place("a.jsonl", 1), "")
-    with pytest.raises(DataError, match=r"line 1, column a\[1\]: character 1 is half of a surrogate pair"):
-        check_strings({"a": ["fine", "\ud83d"]}, Place("a.jsonl", 1), "")
-
-
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        (b"PK\x03\x04...", r"a\.dat: is a zip archive or a spreadsheet; .*Decompress it"),
-        (b"%PDF-1.7", r"is a PDF; .*pdftotext"),
-        (bytes(range(32)) * 8, r"is a binary file: 216 of its first 256 bytes are control characters"),
-    ],
-)
-def test_binary_files_are_refused(head: bytes, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        check_text(head, "a.dat")
-
-
-@pytest.mark.parametrize("head", [b"", b"text,label\n", "größer, может".encode(), "größer".encode()[:4], b"PAR1\0\0\0"])
-def test_text_and_parquet_are_accepted(head: bytes) -> None:
-    check_text(head, "a.dat")
 
 
 ROWS = [{"text": 'one "two", three', "label": "a"}, {"text": "line\nbreak", "label": "b"}]

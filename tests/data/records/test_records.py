@@ -15,7 +15,6 @@ from regard.data.readers import read
 from regard.data.records import (
     AnswerSpan,
     ClassifyRecord,
-    DocumentRecord,
     Entity,
     MinimalRecord,
     PairRecord,
@@ -28,13 +27,6 @@ from regard.data.records.neighbors import MAX_CONTEXT_WORDS, nearest, with_neigh
 from regard.data.records.record import ColumnMap, all_roles, column_aliases, record_types, unregister_record
 from regard.data.rows import Row
 from regard.errors import DataError, InputError
-
-
-def test_texts_and_values_of_a_record():
-    record = PairRecord(" one ", "two", "yes", group="g")
-    assert record.texts == (("first", " one "), ("second", "two"))
-    assert record.input_texts == ("one", "two")
-    assert record.values == [" one ", "two", "yes", "g"]
 
 
 def test_the_registry():
@@ -74,11 +66,6 @@ def test_minimal_pairs():
         MinimalRecord.from_row(row("a", "a"), COLUMNS)
     with pytest.raises(DataError, match="column sentence_bad: there is no sentence here"):
         MinimalRecord.from_row(row("a", " "), COLUMNS)
-
-
-def test_a_document_that_continues():
-    values = {"text": "a part", "continues": True}
-    assert DocumentRecord.from_row(Row(Place("a.txt", 1), values, ""), ColumnMap({"text": "text"})).continues
 
 
 @same_folder
@@ -155,22 +142,6 @@ def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
     record = TagRecord.from_tokens(tokens, None)
     assert record.tokens == tuple(tokens)
     assert (record.tags, record.entities) == (None, ())
-
-
-@pytest.mark.parametrize(
-    ("spans", "message"),
-    [
-        ([(0, 6, "PER")], "0 to 6 .PER. is not a part of the text; expected 0 <= start < end <= 5"),
-        ([(-1, 2, "PER")], "-1 to 2"),
-        ([(2, 2, "PER")], "2 to 2"),
-        ([(0, 3, "PER")], r"begins or ends with a space: 'ab '\. Write 0 to 2\."),
-        ([(2, 3, "PER")], "Remove it: it contains only spaces"),
-        ([(0, 4, "PER"), (3, 5, "LOC")], "3 to 5 .LOC. overlaps the one before, which ends at 4"),
-    ],
-)
-def test_invalid_spans_are_refused(spans: list[tuple[int, int, str]], message: str) -> None:
-    with pytest.raises(DataError, match=f"f line 2, column entities: .*{message}"):
-        TagRecord.from_entities("ab cd", [Entity(*span) for span in spans], place=Place("f", 2))
 
 
 def test_an_empty_token_is_reported() -> None:

@@ -10,7 +10,6 @@ from tests.data.helpers import text_and_label, write_file
 
 from regard.data.readers import read
 from regard.data.schema.columns import check_roles, parse_columns
-from regard.data.schema.options import read_options
 from regard.errors import InputError
 
 
@@ -81,24 +80,6 @@ def test_format_and_task_are_recognized_and_reported(
     assert str(reader.schema).startswith(f"{format} for {task} ({columns}")
     assert reader.schema.reason
     assert list(reader)
-
-
-def test_names_are_normalized():
-    options = read_options(columns={"label": ["a", "b"]}, task="embed", labels="multi")
-    assert (options.task, options.labels, options.one_hot) == ("pair", "multi", ("a", "b"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"format": "cvs"}, '"cvs" is not known.*csv'),
-        ({"labels": "many"}, '"many" is not known'),
-        ({"columns": {"label": ["a", "b"]}, "labels": "number"}, "numbers are read from one column"),
-    ],
-)
-def test_unknown_names_are_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        read_options(**options)
 
 
 def test_columns_that_are_not_used_are_reported(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from tests.data.helpers import fields, table, text_and_label, write_file
 
 from regard.data.readers import read, split_names
 from regard.data.records import Place
-from regard.data.sources.locate import find_sources
 from regard.errors import DataError
 
 
@@ -36,14 +35,6 @@ def test_folders_globs_and_lists(tmp_path: Path) -> None:
     assert fields(reader, "text") == ["test", "dev"]
     assert reader.rows == 2
     assert [record.place for record in reader] == [Place(str(file), 2) for file in files]
-
-
-def test_a_similar_name_is_suggested(tmp_path: Path) -> None:
-    (tmp_path / "reviews.csv").touch()
-    with pytest.raises(DataError, match=r'does not exist\. Did you mean "reviews.csv"'):
-        find_sources(tmp_path / "review.tsv")
-    with pytest.raises(DataError, match=r"does not exist\.$"):
-        find_sources(tmp_path / "notes.csv")  # no more than the suffix is the same
 
 
 def test_aligned_files_in_a_folder(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ token `sequence.tokens[i]` of text `sequence.texts[i]`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
@@ -122,13 +122,6 @@ class Frame:
         shown = (cuts[0] or _whole(first), cuts[1] or _whole(second))
         return _join((self.before, self.between, self.after), self.segments, (first, second), shown)
 
-    def surrounded(self, left: Sequence[int], ids: Sequence[int], right: Sequence[int]) -> FramedSequence:
-        """A text between tokens of its context. Those belong to no text, as special tokens: they are not owned."""
-        nothing = SpecialTokens()
-        special_tokens = (self.alone[0], nothing, nothing, self.alone[1])
-        joined = _join(special_tokens, (self.segment,) * 3, (left, ids, right), tuple(map(_whole, (left, ids, right))))
-        return replace(joined, parts=(joined.parts[1]._replace(text=0),))
-
     @property
     def special_count(self) -> int:
         """The number of special tokens around a single text."""
@@ -152,27 +145,6 @@ def single_windows(
     return [
         frame.single(ids, cut) for cut in windows(len(ids), size=capacity, overlap=_overlap_tokens(capacity, overlap))
     ]
-
-
-def surrounded_windows(
-    frame: Frame,
-    left: Sequence[int],
-    ids: Sequence[int],
-    right: Sequence[int],
-    *,
-    max_tokens: int | None,
-    overlap: float = 0.25,
-) -> list[FramedSequence]:
-    """A text with the end of its left and the start of its right context, as far as they fit; else in windows alone.
-
-    The tokens that are free in a sequence of `max_tokens` are divided evenly between both sides.
-    """
-    if max_tokens is not None:
-        free = max(max_tokens - frame.special_count - len(ids), 0) // 2
-        left, right = left[max(len(left) - free, 0) :], right[:free]
-    if not left and not right:
-        return single_windows(frame, ids, max_tokens=max_tokens, overlap=overlap)
-    return [frame.surrounded(left, ids, right)]
 
 
 def context_windows(

@@ -77,7 +77,7 @@ def test_copy_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(WORDS, st.sampled_from(["a", "b"])), min_size=1, max_size=6))
 def test_nothing_else_is_changed(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("fix")
@@ -260,25 +260,10 @@ def test_copy_is_read_back(tmp_path: Path, name: str, content: str, out: str) ->
     assert b"\xe2\x80\xa8" not in target.read_bytes() or name == "a.jsonl"
 
 
-def test_copy_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.data.formats import row_writers as writers
-
-    monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values) + "\n")
-    old = write_file(tmp_path / "b.csv", "what was there\n")
-    path = write_file(tmp_path / "a.csv", 'text,label\nplain,x\n"a, b",y\n')
-    with pytest.raises(DataError, match=r"b.csv: would not have the same rows \(it cannot be read: the row has 3"):
-        write_fixed_copy(path, old)
-    assert old.read_text() == "what was there\n"
-    monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values).upper() + "\n")
-    with pytest.raises(DataError, match=r"row \d would be read differently|cannot be read"):
-        write_fixed_copy(write_file(tmp_path / "a.csv", "text,label\nplain,x\nother,y\n"), old)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv", "b.csv"]
-
-
 HOSTILE_TEXT = st.text(st.sampled_from("a b,;\t\r\n\"'|\ufeff\u2028\u200bé#{}[]\\=-"), max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(HOSTILE_TEXT, st.sampled_from(["x", "y", '"z"'])), min_size=1, max_size=5),
     st.sampled_from([",", ";", "\t"]),

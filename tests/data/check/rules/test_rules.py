@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.check.examples import PAIRS, csv_of, good, kinds, rows
+from tests.data.check.examples import csv_of, good, kinds, rows
 from tests.data.helpers import write_file
 
 from regard.data.check.collect import FindingCollector
-from regard.data.check.finding import Finding, LengthStatistics, TrainingEstimate
+from regard.data.check.finding import LengthStatistics, TrainingEstimate
 from regard.data.check.kinds import KINDS
-from regard.data.check.row_store import RowStore
 from regard.data.check.rules.checked_row import checked_row
-from regard.data.check.rules.labels import LabelRule
 from regard.data.check.rules.lengths import count_with_tokenizer
-from regard.data.check.rules.minhash import BYTES, Sketcher, similar_pairs, words_of
+from regard.data.check.rules.minhash import BYTES, Sketcher, words_of
 from regard.data.check.rules.mojibake import clean, find_mojibake, repair_mojibake
-from regard.data.check.rules.pair_texts import PairRule
 from regard.data.check.rules.reader_errors import add_reader_error
 from regard.data.check.rules.scripts import script_of
 from regard.data.check.rules.similar_names import edit_distance, similar_names
@@ -28,19 +25,9 @@ from regard.data.check.rules.spans import starts_or_ends_inside_word
 from regard.data.check.rules.texts import TextRule
 from regard.data.check.run import TargetModel, check
 from regard.data.readers import read
-from regard.data.records import ClassifyRecord, PairRecord, Place, Record, TranslateRecord
+from regard.data.records import ClassifyRecord
 from regard.errors import DataError
 from regard.text.learn import train_tokenizer
-
-
-def test_texts_input_and_annotation() -> None:
-    row = checked_row(ClassifyRecord(" good ", "pos"), "train")
-    assert (row.texts, row.input_text, row.annotation) == ((("text", " good "),), "good", "'pos'")
-    pair = checked_row(PairRecord("a", "b", "same"), "train")
-    assert [role for role, _ in pair.texts] == ["first", "second"]
-    assert pair.input_text == "a\x1fb"
-    translation = checked_row(TranslateRecord("house", "Haus"), "valid")
-    assert (translation.input_text, translation.annotation, translation.split) == ("house", "Haus", "valid")
 
 
 def test_leaks_and_unknown_labels_between_splits(tmp_path: Path) -> None:
@@ -78,54 +65,12 @@ def test_texts_of_a_template_are_not_near_duplicates(tmp_path: Path) -> None:
     assert check(tmp_path).findings == ()
 
 
-def findings(labels: list[object], dev: list[object] | None = None) -> dict[str, Finding]:
-    collector = FindingCollector()
-    rule = LabelRule(collector)
-    for split, names in (("train", labels), ("valid", dev or [])):
-        for line, label in enumerate(names, 2):
-            record = ClassifyRecord("text", label, place=Place(f"{split}.csv", line))  # type: ignore[arg-type]
-            rule.check_row(checked_row(record, split))
-    rule.finish()
-    return {finding.kind: finding for finding in collector.findings()}
-
-
-@pytest.mark.parametrize(
-    ("labels", "kind", "line"),
-    [
-        (["a", "b", None] * 3, "missing-label", 4),
-        (["a", "a", "a"], "single-label", 2),
-        ([1.0, 1.0, 1.0], "single-label", 2),
-        (["a", "b", "N/A", "a", "b"], "unusual-label", 4),
-        (["a"] * 40 + ["b"] * 2, "imbalance", 42),
-        (["a"] * 40 + ["b"] * 40 + ["c"], "rare-label", 82),
-        (["a"] * 6 + ["b"] * 6 + ["c"], "rare-label", 14),
-        ([f"n{number}x" for number in range(60)], "too-many-labels", 2),
-        ([float(number % 5) for number in range(40)] + [900.0], "label-outlier", 42),
-    ],
-)
-def test_finding_and_its_line(labels: list[object], kind: str, line: int) -> None:
-    assert findings(labels)[kind].line == line
-
-
-def test_balanced_labels_have_no_findings() -> None:
-    assert findings(["a", "b"] * 20) == {}
-
-
-def test_labels_of_two_splits_are_compared() -> None:
-    result = findings(["a", "b", "c"] * 5, ["a", "b", "d"])
+def test_labels_of_two_splits_are_compared(tmp_path: Path) -> None:
+    train = write_file(tmp_path / "a.csv", csv_of([(text, "abc"[n % 3]) for n, text in enumerate(good(15))]))
+    dev = write_file(tmp_path / "b.csv", csv_of([(text, "abd"[n % 3]) for n, text in enumerate(good(18)[15:])]))
+    result = {finding.kind: finding for finding in check(train, dev=dev).findings}
     assert result["unknown-label"].message == 'the label "d" occurs in valid, but not in train'
     assert result["label-not-in-split"].message == 'valid has no row with "c"'
-
-
-def test_totals_and_number_range() -> None:
-    rule = LabelRule(FindingCollector())
-    for label in ("b", "a", "b"):
-        rule.check_row(checked_row(ClassifyRecord("text", label), "train"))
-    assert list(rule.total.items()) == [("b", 2), ("a", 1)]
-    assert rule.number_range == {}
-    for number in (1.0, 3.0):
-        rule.check_row(checked_row(ClassifyRecord("text", number), "train"))
-    assert rule.number_range == {"min": 1.0, "mean": 2.0, "max": 3.0}
 
 
 def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
@@ -152,12 +97,12 @@ def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
 
 
 def test_lengths_of_a_large_file_are_sampled(tmp_path: Path) -> None:
-    names = "".join(f"{n} text number {n} of them,{'ab'[n % 2]}\n" for n in range(30_000))
+    names = "".join(f"{n} text number {n} of them,{'ab'[n % 2]}\n" for n in range(12_000))
     report = check(write_file(tmp_path / "a.csv", "text,label\n" + names + "30 text number 30 of them,a\n"))
-    assert report.rows == 30_001
+    assert report.rows == 12_001
     assert report.lengths is not None
     assert 5_000 <= report.lengths.rows <= 10_000
-    assert kinds(report)["duplicate"] == 30_002
+    assert kinds(report)["duplicate"] == 12_002
 
 
 def sketches(texts: list[str]) -> np.ndarray:
@@ -165,12 +110,6 @@ def sketches(texts: list[str]) -> np.ndarray:
     for text in texts:
         sketcher.add(words_of(text)[0], salt=0)
     return np.frombuffer(sketcher.finish(), np.uint8).reshape(-1, BYTES)
-
-
-def test_similar_texts_are_paired() -> None:
-    long_text = " ".join(good(4))
-    texts = [*good(20), long_text, long_text.replace("warm", "cold")]
-    assert similar_pairs(sketches(texts), np.arange(len(texts)), min_similarity=0.66) == [(20, 21)]
 
 
 def test_agreement_estimates_the_common_features() -> None:
@@ -211,46 +150,6 @@ def test_clean_removes_invisible_characters_only(text: str) -> None:
     assert not set(once) & set("\x00\ufeff\u200b")
     if text.isascii() and text.isprintable():
         assert once == text
-
-
-def kinds_and_lines(records: list[Record]) -> list[tuple[str, int | None]]:
-    collector = FindingCollector()
-    rows = RowStore()
-    rule = PairRule(collector, rows)
-    for record in records:
-        row = checked_row(record, "train")
-        rows.check_row(row)
-        rule.check_row(row)
-    rule.finish()
-    return [(finding.kind, finding.line) for finding in collector.findings()]
-
-
-def translations(*more: tuple[str, str]) -> list[Record]:
-    return [TranslateRecord(a, b, place=Place("a.tsv", line)) for line, (a, b) in enumerate((*PAIRS, *more), 1)]
-
-
-def test_translations() -> None:
-    assert kinds_and_lines(translations()) == []
-    assert kinds_and_lines(translations(("not translated at all", "Not translated at all"))) == [("untranslated", 10)]
-    assert kinds_and_lines(translations(("Good.", "Bien, " * 20))) == [("length-mismatch", 10)]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "kind"),
-    [
-        ("a.csv", rows() + "a,b,c\n", "wrong-columns"),
-        ("a.csv", rows() + '"open,pos\n', "unbalanced-quotes"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": \n', "not-json"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": null, "label": "x"}\n', "missing-value"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n{"label": "x"}\n', "missing-value"),
-        ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "\\ud83d", "label": "x"}\n', "surrogate"),
-        ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["O", "O"]}\n{"tokens": ["a"], "tags": ["O", "O"]}\n', "tag-count"),
-    ],
-)
-def test_kind_of_an_error(tmp_path: Path, name: str, content: str, kind: str) -> None:
-    errors: list[DataError] = []
-    assert list(read(write_file(tmp_path / name, content), on_bad=errors.append))
-    assert [error.kind for error in errors] == [kind]
 
 
 def test_kind_does_not_depend_on_the_message(tmp_path: Path) -> None:
