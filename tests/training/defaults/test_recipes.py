@@ -196,7 +196,9 @@ def test_few_rows_from_a_probe_are_read_in_small_steps() -> None:
 
 
 def test_few_pairs_are_read_in_small_steps_on_a_cpu_without_the_first_layer() -> None:
-    few, many, on_gpu = (similarity_recipe(SMALL, rows, gpu=gpu) for rows, gpu in ((400, 0), (1_000, 0), (400, 1)))
+    few, many, on_gpu = (
+        similarity_recipe(SMALL, rows, gpu=gpu) for rows, gpu in ((400, False), (1_000, False), (400, True))
+    )
     assert per_step(fine_tuned(400, recipe=few)) < per_step(fine_tuned(1_000, recipe=many))
     assert [recipe.freeze for recipe in (few, many, on_gpu)] == [("embeddings", "0"), (), ()]
     shallow = from_preset("bert-tiny", weights=False).config  # two layers
