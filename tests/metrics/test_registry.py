@@ -56,9 +56,8 @@ def registered(metric: Metric) -> Iterator[None]:
 
 @pytest.fixture
 def first_letter() -> Iterator[Metric]:
-    register_metric(FIRST_LETTER)
-    yield FIRST_LETTER
-    unregister_metric(FIRST_LETTER)
+    with registered(FIRST_LETTER):
+        yield FIRST_LETTER
 
 
 def test_toy_metrics_are_computed_by_evaluate_and_train_and_shown_in_the_card(
@@ -104,17 +103,13 @@ def test_every_kind_of_prediction_reaches_its_metric(kind, meter, predicted, gol
         received.append(pair)
         return len(received)
 
-    metric = Metric("toy", kind, "a toy", score=score)
-    register_metric(metric)
-    try:
+    with registered(Metric("toy", kind, "a toy", score=score)):
         counted = meter()
         counted.add(predicted, gold)
         counted.add(predicted, gold)
         assert received == [(predicted, gold)] * 2 or kind == "labels"
         assert counted.scores()["toy"].value == 1.5
         assert next(iter(counted.scores())) != "toy"
-    finally:
-        unregister_metric(metric)
 
 
 def test_blocks_of_rows_reach_a_metric_too(first_letter: Metric) -> None:
@@ -165,13 +160,9 @@ def test_what_is_no_metric_is_refused(make, message) -> None:  # type: ignore[no
 
 
 def test_a_value_that_is_not_finite_is_refused() -> None:
-    metric = Metric("broken", "number", "not a number", score=lambda predicted, gold: math.nan)
-    register_metric(metric)
-    try:
-        with pytest.raises(InputError, match='"broken" returned nan'):
-            NumberMeter().add(1.0, 2.0)
-    finally:
-        unregister_metric(metric)
+    broken = Metric("broken", "number", "not a number", score=lambda predicted, gold: math.nan)
+    with registered(broken), pytest.raises(InputError, match='"broken" returned nan'):
+        NumberMeter().add(1.0, 2.0)
 
 
 def test_a_metric_from_counts_equals_scikit_learn() -> None:

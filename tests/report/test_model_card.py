@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
+from tests.report.conftest import QUICK
 
 import regard
 from regard import samples
-from regard.checkpoint.families import family_for
-from regard.report.model_card import _front_matter, _opens
-from regard.tasks.classify import Classify
-
-QUICK: dict[str, Any] = {"device": "cpu", "batch_tokens": 512, "steps": 1}
 
 
 def called(folder: Path) -> Any:
@@ -25,50 +22,35 @@ def called(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("task", ["classify", "pair", "answer", "tag", "embed", "translate"])
-def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> None:
-    for name, columns in {"pairs": "sentence1,sentence2", "labeled": "sentence1,sentence2,label"}.items():
-        rows = [(f"one {number}", f"two {number % 3}", "yes" if number % 2 else "no") for number in range(20)]
-        cells = [columns, *(",".join(row[: columns.count(",") + 1]) for row in rows)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(cells))
-    data = {
-        "classify": samples.path("messages"),
-        "pair": tmp_path / "labeled.csv",
-        "answer": samples.path("questions"),
-        "tag": samples.path("places"),
-        "embed": tmp_path / "pairs.csv",
-        "translate": samples.path("english-spanish"),
-    }[task]
+def test_a_trained_model_is_used_as_its_card_says(task: str, trained_task: Callable[[str], Path]) -> None:
+    folder = trained_task(task)
+    assert len(called(folder)) == 1
+    card = (folder / "README.md").read_text()
     preset = "tiny-t5" if task == "translate" else "tiny-bert"
-    regard.train(data, out=tmp_path / "run", task=task, preset=preset, **QUICK)
-    assert len(called(tmp_path / "run")) == 1
-    card = (tmp_path / "run/README.md").read_text()
     assert f"trained from scratch (randomly initialized) with the preset `{preset}`" in card
     assert ("likely label errors" in card) == (task in ("classify", "pair", "tag"))
     assert ("greedy decoding" in card) == (task == "translate")
     assert ('f1 is that of the label "yes".' in card) == (task == "pair")
 
 
-@pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])
-def test_a_pretrained_model_is_used_as_its_card_says(objective: Any, tmp_path: Path) -> None:
-    preset = {"causal": "tiny-gpt2"}.get(objective, "tiny-bert")
+@pytest.mark.parametrize(("objective", "preset"), [("mlm+nsp", "tiny-bert"), ("causal", "tiny-gpt2")])
+def test_a_pretrained_model_is_used_as_its_card_says(
+    objective: Any, preset: str, pretrained_folder: Any, tmp_path: Path
+) -> None:
     corpus = samples.path("corpus")
-    regard.pretrain([corpus], out=tmp_path / "run", objective=objective, preset=preset, **QUICK)
-    assert called(tmp_path / "run")
-    regard.pretrain([corpus], out=tmp_path / "more", objective=objective, start=tmp_path / "run", **QUICK)
-    assert f"trained from the weights of `{tmp_path / 'run'}` on" in (tmp_path / "more/README.md").read_text()
+    folder = pretrained_folder([corpus], objective=objective, preset=preset, **QUICK)
+    assert called(folder)
+    regard.pretrain([corpus], out=tmp_path / "more", objective=objective, start=folder, **QUICK)
+    assert f"trained from the weights of `{folder}` on" in (tmp_path / "more/README.md").read_text()
 
 
-def test_a_task_says_itself_whether_transformers_opens_its_models(tmp_path: Path) -> None:
+def test_the_card_says_whether_transformers_opens_the_folder(
+    trained_task: Callable[[str], Path], trained_folder: Any
+) -> None:
     """The family and the task must both be known to transformers."""
-
-    class Unknown(Classify):
-        in_transformers: ClassVar[bool] = False
-
-    regard.train(samples.path("messages"), out=tmp_path / "run", preset="tiny-bert", **QUICK)
-    checkpoint = regard.load(tmp_path / "run", device="cpu").checkpoint
-    family = family_for(checkpoint.family, checkpoint.config)
-    card = (tmp_path / "run/README.md").read_text()
-    assert "library_name: transformers" in card
-    assert "The folder also opens with `from_pretrained` of transformers." in card
-    assert _front_matter(Unknown, family)[1] == "library_name: regard"
-    assert _opens(Unknown, family).startswith("transformers cannot open this folder: it has no class for this task")
+    folders = (trained_task("classify"), trained_folder(samples.path("messages"), preset="ngram"))
+    known, unknown = ((folder / "README.md").read_text() for folder in folders)
+    assert "library_name: transformers" in known
+    assert "The folder also opens with `from_pretrained` of transformers." in known
+    assert "library_name: regard" in unknown
+    assert "transformers cannot open this folder" in unknown

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.conftest import QUICK
 
 import regard
 from regard import samples
 
-QUICK: dict[str, Any] = {"device": "cpu", "batch_tokens": 512, "steps": 2}
 VOID = {"meta"}
 
 
@@ -60,30 +61,8 @@ def headings(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("task", ["classify", "multi", "number", "pair", "answer", "tag", "embed", "translate"])
-def test_every_task_has_a_page_with_what_applies_to_it(task: str, tmp_path: Path) -> None:
-    lines = ["text,label"]
-    for number in range(60):
-        label = {"multi": f'"{"red|round" if number % 3 else "round"}"', "number": f"{number / 7:.3f}"}.get(task, "x")
-        lines.append(f"word {number} and word {number % 5},{label}")
-    (tmp_path / "own.csv").write_text("\n".join(lines))
-    pairs = [f"one {number},two {number % 3},{'yes' if number % 2 else 'no'}" for number in range(60)]
-    (tmp_path / "pair.csv").write_text("\n".join(["sentence1,sentence2,label", *pairs]))
-    (tmp_path / "embed.csv").write_text(
-        "\n".join(["sentence1,sentence2", *(",".join(line.split(",")[:2]) for line in pairs)])
-    )
-    data = {
-        "classify": samples.path("messages"),
-        "answer": samples.path("questions"),
-        "tag": samples.path("places"),
-        "translate": samples.path("english-spanish"),
-        "pair": tmp_path / "pair.csv",
-        "embed": tmp_path / "embed.csv",
-    }.get(task, tmp_path / "own.csv")
-    name = "classify" if task in ("multi", "number") else task
-    labels = {"multi": "multi", "number": "number"}.get(task)
-    preset = "tiny-t5" if task == "translate" else "tiny-bert"
-    regard.train(data, out=tmp_path / "run", task=name, labels=labels, preset=preset, **QUICK)
-    page = checked(tmp_path / "run")
+def test_every_task_has_a_page_with_what_applies_to_it(task: str, trained_task: Callable[[str], Path]) -> None:
+    page = checked(trained_task(task))
     titles = headings(page)
     assert {"Scores", "Loss", "How to use it", "Data and environment", "Settings"} <= set(titles)
     assert ("Confusion matrix" in titles) == (task in ("classify", "pair", "tag", "answer"))
@@ -92,14 +71,13 @@ def test_every_task_has_a_page_with_what_applies_to_it(task: str, tmp_path: Path
     assert ("Predicted over true numbers" in titles) == (task == "number")
 
 
-def test_a_pretraining_has_a_page(tmp_path: Path) -> None:
-    regard.pretrain([samples.path("corpus")], out=tmp_path / "run", objective="mlm", preset="tiny-bert", **QUICK)
-    assert {"Scores", "Loss", "Settings"} <= set(headings(checked(tmp_path / "run")))
+def test_a_pretraining_has_a_page(pretrained_folder: Any) -> None:
+    folder = pretrained_folder([samples.path("corpus")], objective="mlm+nsp", preset="tiny-bert", **QUICK)
+    assert {"Scores", "Loss", "Settings"} <= set(headings(checked(folder)))
 
 
-def test_a_training_without_validation_rows_says_so(tmp_path: Path) -> None:
-    regard.train(samples.path("messages"), out=tmp_path / "run", preset="tiny-bert", dev_fraction=0.0, **QUICK)
-    page = checked(tmp_path / "run")
+def test_a_training_without_validation_rows_says_so(trained_folder: Any) -> None:
+    page = checked(trained_folder(samples.path("messages"), preset="tiny-bert", dev_fraction=0.0, **QUICK))
     assert "There were no validation rows" in page
     assert "Mistakes" not in headings(page)
 
@@ -124,8 +102,7 @@ def test_mistakes_name_their_rows_and_many_classes_are_listed(tmp_path: Path) ->
     assert re.search(r"many\.csv line \d+", page)
 
 
-def test_a_baseline_that_is_fitted_at_once_has_no_curves(tmp_path: Path) -> None:
-    regard.train(samples.path("messages"), out=tmp_path / "run", preset="ngram")
-    page = checked(tmp_path / "run")
+def test_a_baseline_that_is_fitted_at_once_has_no_curves(trained_folder: Any) -> None:
+    page = checked(trained_folder(samples.path("messages"), preset="ngram"))
     assert "Loss" not in headings(page)
     assert "0 steps" not in page

@@ -46,6 +46,7 @@ class YesNo(Task):
     pipeline_tag: ClassVar[str] = "text-classification"
     example_call: ClassVar[str] = 'predict(["is it so?"])'
     command_example: ClassVar[str] = '"is it so?"'
+    in_transformers: ClassVar[bool] = False
 
     @classmethod
     def from_records(cls, records: Iterable[Record], **_: Any) -> Self:
@@ -130,6 +131,7 @@ def test_a_new_task_is_trained_evaluated_and_used(
     assert answer.display() in capsys.readouterr().out
 
     card = (tmp_path / "run/README.md").read_text(encoding="utf-8")
+    assert "transformers cannot open this folder: it has no class for this task (yes-or-no model)." in card
     assert "# BERT yes-or-no model, trained from scratch (tiny-bert)" in card
     assert "pipeline_tag: text-classification" in card
     assert 'model.predict(["is it so?"])' in card
