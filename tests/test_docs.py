@@ -93,13 +93,31 @@ MARKS = dict.fromkeys(NEED_MINILM, pytest.mark.minilm)
 
 
 RUN = [page for page in PAGES if page.name != "tutorial.md"]  # tests/test_recipes.py runs that one
+# A long page is cut into two tests at this heading. The first block of such a page writes the data of both.
+CUTS = {"train.md": "## Cross-validation and a search for settings\n"}
+Blocks = list[tuple[str, str]]  # the kind of each block, and its text
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=MARKS.get(page.name, ())) for page in RUN])
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def parts() -> list[Any]:
+    """The blocks of each page, or of each of its parts."""
+    results = []
+    for page in RUN:
+        text, marks = page.read_text(encoding="utf-8"), MARKS.get(page.name, ())
+        if page.name not in CUTS:
+            results.append(pytest.param(FENCE.findall(text), id=page.name, marks=marks))
+            continue
+        first, _, second = text.partition(CUTS[page.name])
+        blocks: Blocks = FENCE.findall(first)
+        results.append(pytest.param(blocks, id=f"{page.name}-1", marks=marks))
+        results.append(pytest.param([blocks[0], *FENCE.findall(second)], id=f"{page.name}-2", marks=marks))
+    return results
+
+
+@pytest.mark.parametrize("blocks", parts())
+def test_examples_run(blocks: Blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for kind, block in FENCE.findall(page.read_text(encoding="utf-8")):
+    for kind, block in blocks:
         if kind == "python":
             run_python(block, names)
         elif kind == "console":
