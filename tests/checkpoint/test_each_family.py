@@ -80,13 +80,7 @@ def test_fields_of_parts() -> None:
 @pytest.mark.parametrize(
     ("family", "fields", "message"),
     [
-        ("bert", {"is_decoder": True}, "is_decoder"),
-        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
-        ("t5", {"feed_forward_proj": "gated-gel"}, 'feed_forward_proj "gated-gel" is not known'),
-        ("roberta", {"max_position_embeddings": 2}, "max_position_embeddings must be more than 2"),
         ("bart", {"decoder_attention_heads": 8}, "decoder_attention_heads"),
-        ("llama", {"attention_bias": True}, "attention_bias"),
-        ("albert", {"inner_group_num": 2}, "inner_group_num"),
         ("pegasus", {"normalize_before": False}, "normalize_before is False"),
         ("recurrent-language", {"kind": "encoder"}, "kind"),
         ("elmo", {"kind": "decoder"}, "kind"),

@@ -31,36 +31,22 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("name", ["../secret.json", "a/../../secret.json", "..", "/etc/passwd", "", "a\0b", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["../secret.json", "a/../../secret.json", "..", "/etc/passwd", "", "a\0b", "x" * 300, "\ud800.safetensors"]
+)
 def test_names_that_lead_out_or_nowhere_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(FolderError, match=r"leads out of the folder|cannot be used"):
         path_inside(folder, name)
 
 
-def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
-    with pytest.raises(FolderError, match="cannot be used"):
-        path_inside(folder, "\ud800.safetensors")
-
-
-@pytest.mark.parametrize("target", ["../secret.json", "/etc/passwd", "/nowhere/at/all"])
+@pytest.mark.parametrize("target", ["../secret.json", "/etc/passwd", "/nowhere/at/all", "config.json"])
 def test_links_out_are_refused(folder: Path, target: str) -> None:
     (folder / "config.json").symlink_to(target)
-    with pytest.raises(FolderError, match="is a link out of the folder"):
-        path_inside(folder, "config.json")
-    with pytest.raises(FolderError, match="is a link out of the folder"):
-        read_json(folder, "config.json")
-
-
-def test_a_folder_that_is_a_link_out_is_refused(folder: Path) -> None:
     (folder / "part").symlink_to(folder.parent)
+    with pytest.raises(FolderError, match="is a link out of the folder" if "/" in target else "config.json"):
+        read_json(folder, "config.json")
     with pytest.raises(FolderError, match="is a link out of the folder"):
         path_inside(folder, "part/secret.json")
-
-
-def test_a_link_to_itself_is_refused(folder: Path) -> None:
-    (folder / "config.json").symlink_to("config.json")
-    with pytest.raises(FolderError):
-        read_json(folder, "config.json")
 
 
 def test_links_inside_are_followed(folder: Path) -> None:

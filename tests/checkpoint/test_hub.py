@@ -91,31 +91,31 @@ def test_a_published_name_means_its_published_weights(hub: Hub, tmp_path: Path) 
     assert result[:2] == ["bert", str(cache / "models--bert-base-uncased" / "snapshots" / COMMIT)]
 
 
-@pytest.mark.parametrize("command", ["embed", "fill", "predict", "generate", "evaluate"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("embed", "bert-base-uncased", "a [MASK] text"),
+        ("fill", "bert-base-uncased", "a [MASK] text"),
+        ("predict", "bert-base-uncased", "a [MASK] text"),
+        ("generate", "bert-base-uncased", "a [MASK] text"),
+        ("evaluate", "bert-base-uncased", "text.csv"),
+        ("train", "text.csv", "--start", "bert-base-uncased", "--out", "out"),
+        ("pretrain", "text.csv", "--start", "bert-base-uncased", "--out", "out"),
+    ],
+    ids=lambda command: command[0],
+)
 def test_no_command_takes_random_weights_for_a_published_name(
-    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
-    Path("text.csv").write_text("text,label\na text,x\n")
-    text = "text.csv" if command == "evaluate" else "a [MASK] text"
-    assert main([command, "bert-base-uncased", text]) == 1
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse_download)
+    rows = [f"text {number},{'xy'[number % 2]}" for number in range(40)]
+    Path("text.csv").write_text("\n".join(["text,label", *rows]))
+    assert main(command) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "hf download google-bert/bert-base-uncased" in captured.err
     assert "--preset bert-base-uncased" in captured.err
-
-
-@pytest.mark.parametrize("command", ["train", "pretrain"])
-def test_no_training_takes_random_weights_for_a_published_name(
-    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
-    rows = [f"text {number},{'xy'[number % 2]}" for number in range(40)]
-    Path("text.csv").write_text("\n".join(["text,label", *rows]))
-    assert main([command, "text.csv", "--start", "bert-base-uncased", "--out", "out"]) == 1
-    assert "hf download google-bert/bert-base-uncased" in capsys.readouterr().err
 
 
 def refuse_download(*_: object, **__: object) -> Path:

@@ -13,6 +13,7 @@ from tests.predict.models import random_checkpoint
 
 from regard.export.fast_operations import use_fast_gelu, use_fast_norms
 from regard.export.int8_linear import int8_layers
+from regard.export.quantize_onnx import quantize
 from regard.export.smoothing import smoothing_scales
 
 # Scales per input dimension leave the product unchanged and make its factors even.
@@ -53,6 +54,28 @@ def operations(path: Path) -> Counter[str]:
     import onnx
 
     return Counter(node.op_type for node in onnx.load(str(path)).graph.node)
+
+
+def test_a_table_that_is_also_the_weight_of_a_head_stays_in_fp32(tmp_path: Path) -> None:
+    """An int8 copy of it would only make the file larger."""
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    table = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "ids"], ["x"], "lookup"),
+        helper.make_node("Gemm", ["x", "table"], ["logits"], "head", transB=1),
+    ]
+    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["tokens"])]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["tokens", 20])]
+    graph = helper.make_graph(nodes, "tied", inputs, outputs, [numpy_helper.from_array(table, "table")])
+    source, target = tmp_path / "model.onnx", tmp_path / "model_quantized.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), str(source))
+    quantize(source, target, {})
+    ids = np.array([3, 5, 7])
+    logits = onnxruntime.InferenceSession(target).run(["logits"], {"ids": ids})[0]
+    np.testing.assert_allclose(logits, table[ids] @ table.T, rtol=1e-4, atol=1e-5)
 
 
 def test_products_of_the_blocks_are_integers(exported_folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.look.models import KINDS, PAIR, TEXT, look_input
@@ -51,15 +52,23 @@ def test_pairs() -> None:
     assert answer_of(KINDS["classifier"](), look_input(TEXT, PAIR)).kind == "classes"
 
 
-def test_every_kind_of_answer_has_words() -> None:
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"answer": "", "start": None, "candidates": []}, "(no answer in this text)"),
+        ({"entities": [{"text": "Paris", "label": "place", "start": 9, "end": 14, "score": 0.9}]}, "Paris (place)"),
+        ({"entities": []}, "no entity"),
+        ({"value": 3.25}, "3.25"),
+        ({"labels": ["a", "b"], "scores": {"a": 0.9, "b": 0.8, "c": 0.1}}, "a, b"),
+    ],
+)
+def test_every_kind_of_answer_has_words(answer: dict[str, Any], text: str) -> None:
+    assert task_answer(answer).text == text
+
+
+def test_candidates_and_similarities() -> None:
     best = {"answer": "the cook", "start": 0, "end": 8, "score": 0.7}
     span = task_answer({**best, "candidates": [best, {"answer": "", "score": 0.1}]})
     assert span.bars == (("the cook", 0.7), ("(no answer)", 0.1))
     assert span.spans[0]["end"] == 8
-    assert task_answer({"answer": "", "start": None, "candidates": []}).spans == ()
-    entity = {"text": "Paris", "label": "place", "start": 9, "end": 14, "score": 0.9}
-    assert task_answer({"entities": [entity]}).text == "Paris (place)"
-    assert task_answer({"entities": []}).text == "no entity"
-    assert task_answer({"value": 3.25}).text == "3.25"
     assert task_answer({"similarity": 0.5}).kind == "similarity"
-    assert task_answer({"labels": ["a", "b"], "scores": {"a": 0.9, "b": 0.8, "c": 0.1}}).text == "a, b"
