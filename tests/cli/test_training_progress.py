@@ -6,6 +6,7 @@ import os
 import pty
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.helpers import QUICK, start
@@ -57,24 +58,6 @@ def test_a_command_without_resume_says_how_to_go_on(out: Path | None, message: s
     assert caught.value.signal == 2
 
 
-def test_work_after_a_training_is_shown_with_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines: list[tuple[str, str]] = []
-    now = [0.0]
-    shown = TrainingProgress()
-    monkeypatch.setattr(shown, "_show", lambda what, _done, _total, left: lines.append((what, left)))
-    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
-    for _ in range(2):  # of two models
-        for done in (0, 500, 2000):
-            shown(TrainingEvent("test", done, 2000, {"what": "scoring", "unit": "rows"}))
-            now[0] += 10
-    expected = [
-        ("scoring 0 of 2,000 rows", ""),
-        ("scoring 500 of 2,000 rows", "0:30 left"),
-        ("scoring 2,000 of 2,000 rows", "0:00 left"),
-    ]
-    assert lines == 2 * expected
-
-
 FIT = TrainingEvent("fit", 1, 4, {"what": "fitting"})
 
 
@@ -97,54 +80,125 @@ def test_a_bar_ends_with_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
         assert shown.bar is None
 
 
-def test_long_work_before_the_first_step_is_reported_without_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fit(what: str, done: int, total: int) -> TrainingEvent:
+    return TrainingEvent("fit", done, total, {"what": what})
+
+
+def log(step: int, steps: int, loss: float = 0.5) -> TrainingEvent:
+    return TrainingEvent("log", step, steps, {"loss": loss, "tokens_per_second": 9.0}, epoch=step / steps)
+
+
+def score(step: int, steps: int, accuracy: float, **values: Any) -> TrainingEvent:
+    content = {"main": "accuracy", "scores": {"accuracy": accuracy}, "dev_loss": 0.5, "best": True, **values}
+    return TrainingEvent("score", step, steps, content, epoch=step / steps)
+
+
+def note(text: str, **values: Any) -> TrainingEvent:
+    return TrainingEvent("note", 0, 60, {"text": text, **values})
+
+
+def begin(*lines: str, trainings: int = 1) -> TrainingEvent:
+    return TrainingEvent("begin", 0, 60, {"lines": list(lines), "trainings": trainings})
+
+
+LINES = {  # events, ten seconds after each other, and what is printed without a terminal
+    "long work before the first step": (
+        [fit("learning similarity", done, 100) for done in range(0, 110, 10)],
+        [f"learning similarity: {left} left" for left in ("1:30", "1:00", "0:30")],
+    ),
+    "long trainings, also one that is repeated; not right after a score": (
+        [
+            begin(trainings=2),
+            *(log(step, 60) for step in (10, 20, 30)),
+            score(30, 60, 0.8),
+            *(log(step, 60) for step in (40, 50, 60)),
+            note("again", repeat=True),
+            *(log(step, 60, 0.4) for step in (10, 20, 30, 40, 50, 60)),
+        ],
+        [
+            "training 1 of 2, epoch 0.3, step 20 of 60: loss 0.500, 1:40 left",
+            "epoch 0.5, step 30 of 60: accuracy 0.8000, validation loss 0.5000, the best so far",
+            "again",
+            "training 2 of 2, epoch 0.3, step 20 of 60: loss 0.400, 0:40 left",
+            "training 2 of 2, epoch 0.8, step 50 of 60: loss 0.400, 0:10 left",
+        ],
+    ),
+    "last weights are not called the best": (
+        [score(6, 24, 0.75), score(24, 24, 0.7, keeps_last=True)],
+        [
+            "epoch 0.2, step 6 of 24: accuracy 0.7500, validation loss 0.5000, the best so far",
+            (
+                "epoch 1.0, step 24 of 24: accuracy 0.7000, validation loss 0.5000, "
+                "as good as the best within the 95 % interval: the last weights are kept"
+            ),
+        ],
+    ),
+    "lines of an earlier training are not repeated": (
+        [begin("data: reviews", "chosen: lr 1"), begin("data: reviews", "chosen: lr 2")],
+        ["data: reviews", "chosen: lr 1", "chosen: lr 2"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_without_a_terminal(name: str, capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
+    events, expected = LINES[name]
+    progress = TrainingProgress()
+    for event in events:
+        progress(event)
+        clock[0] += 10
+    assert capsys.readouterr().err.splitlines() == expected
+
+
+SCORING = [
+    TrainingEvent("test", done, 2000, {"what": "scoring", "unit": "rows"}) for _ in range(2) for done in (0, 500, 2000)
+]
+TRAININGS = [begin(trainings=2), log(10, 60), log(20, 60), note("again", repeat=True), log(10, 60), log(20, 60)]
+BARS = {  # events, ten seconds after each other, and the bar after each in a terminal: its text and the time left
+    "work after a training, of two models": (
+        SCORING,
+        2
+        * [
+            ("scoring 0 of 2,000 rows", ""),
+            ("scoring 500 of 2,000 rows", "0:30 left"),
+            ("scoring 2,000 of 2,000 rows", "0:00 left"),
+        ],
+    ),
+    "the time left includes the trainings after this one": (
+        TRAININGS,
+        [
+            ("training", ""),
+            ("training 1 of 2, epoch 0.2", ""),
+            ("training 1 of 2, epoch 0.3", "1:40 left"),
+            ("training 1 of 2, epoch 0.3", "1:40 left"),
+            ("training 2 of 2, epoch 0.2", ""),
+            ("training 2 of 2, epoch 0.3", "0:40 left"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_a_bar_in_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    events, expected = BARS[name]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    shown = []
+    with TrainingProgress() as progress:
+        for event in events:
+            progress(event)
+            (task,) = progress.bar.tasks
+            left = task.fields["now"].split("  ")[-1]
+            shown.append((task.description, left if "left" in left else ""))
+            clock[0] += 10
+    assert shown == expected
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time in seconds, which tests change."""
     now = [0.0]
     monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
-    progress = TrainingProgress()
-    for done in range(0, 110, 10):  # 100 seconds
-        progress(TrainingEvent("fit", done, 100, {"what": "learning similarity"}))
-        now[0] += 10
-    reported = capsys.readouterr().err.splitlines()
-    assert reported == [f"learning similarity: {left} left" for left in ("1:30", "1:00", "0:30")]
-
-
-def test_long_trainings_are_reported_without_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also those that are repeated, which are not scored; and not right after a score."""
-    now = [0.0]
-    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
-    progress = TrainingProgress()
-    progress(TrainingEvent("begin", 0, 60, {"lines": [], "trainings": 2}))
-    for step in range(10, 70, 10):
-        now[0] += 10
-        progress(TrainingEvent("log", step, 60, {"loss": 0.5, "tokens_per_second": 9.0}, epoch=step / 60))
-        if step == 30:
-            scores = {"main": "accuracy", "scores": {"accuracy": 0.8}, "dev_loss": 0.5, "best": True}
-            progress(TrainingEvent("score", step, 60, scores, epoch=0.5))
-    progress(TrainingEvent("note", 0, 60, {"text": "again", "repeat": True}))
-    for step in range(10, 70, 10):
-        now[0] += 10
-        progress(TrainingEvent("log", step, 60, {"loss": 0.4, "tokens_per_second": 9.0}, epoch=step / 60))
-    assert capsys.readouterr().err.splitlines() == [
-        "training 1 of 2, epoch 0.3, step 20 of 60: loss 0.500, 1:40 left",
-        "epoch 0.5, step 30 of 60: accuracy 0.8000, validation loss 0.5000, the best so far",
-        "again",
-        "training 2 of 2, epoch 0.3, step 20 of 60: loss 0.400, 0:40 left",
-        "training 2 of 2, epoch 0.8, step 50 of 60: loss 0.400, 0:10 left",
-    ]
-
-
-def test_last_weights_that_are_kept_are_not_called_the_best(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = TrainingProgress()
-    for step, value, more in ((6, 0.75, {}), (24, 0.7, {"keeps_last": True})):
-        scores = {"main": "accuracy", "scores": {"accuracy": value}, "dev_loss": 0.5, "best": True, **more}
-        progress(TrainingEvent("score", step, 24, scores))
-    first, last = capsys.readouterr().err.splitlines()
-    assert first.endswith("the best so far")
-    assert last.endswith("as good as the best within the 95 % interval: the last weights are kept")
+    return now
 
 
 def test_small_curves_of_the_loss_and_the_score() -> None:
@@ -157,47 +211,3 @@ def test_small_curves_of_the_loss_and_the_score() -> None:
     expected = [("loss", "2.000 █▃▁ 0.500"), ("dev f1", "0.250 ▁█ 0.750")]
     assert small_curves([*logs, note, *scores]) == expected
     assert small_curves([*logs[:2], *scores[:1]]) == []
-
-
-def test_a_second_network_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = TrainingProgress()
-    for loss in (0.7, 0.5, 0.3):
-        progress(TrainingEvent("log", 1, 3, {"loss": loss, "tokens_per_second": 1.0}))
-    progress(TrainingEvent("note", 0, 3, {"text": "training again on all 40 rows", "refit": True}))
-    progress(TrainingEvent("log", 1, 3, {"loss": 0.8, "tokens_per_second": 1.0}))
-    assert progress.number == 2
-    assert capsys.readouterr().err == "training again on all 40 rows\n"
-
-
-def test_what_an_earlier_training_said_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = TrainingProgress()
-    for number in (1, 2):
-        progress(TrainingEvent("begin", 0, 2, {"lines": ["data: reviews", f"chosen: lr {number}"]}))
-    assert capsys.readouterr().err.splitlines() == ["data: reviews", "chosen: lr 1", "chosen: lr 2"]
-
-
-def test_a_repeated_training_is_counted() -> None:
-    progress = TrainingProgress()
-    progress(TrainingEvent("note", 0, 2, {"text": "training again with another seed (2 of 2)", "repeat": True}))
-    progress(TrainingEvent("note", 0, 2, {"text": "no better than guessing"}))
-    assert progress.number == 2
-
-
-def test_the_time_left_includes_the_trainings_after_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = TrainingProgress()
-    lines: list[tuple[str, str]] = []
-    clock = {(False, 10): 0.0, (False, 20): 10.0, (True, 10): 40.0, (True, 20): 50.0}
-    now = [0.0]
-    monkeypatch.setattr("regard.cli.training_progress.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(shown, "_show", lambda what, _done, _total, left: lines.append((what, left)))
-    values = {"loss": 0.5, "tokens_per_second": 100.0}
-    shown(TrainingEvent("begin", 0, 40, {"lines": [], "trainings": 2}))
-    for again in (False, True):
-        if again:
-            shown(TrainingEvent("note", 0, 40, {"text": "training again", "repeat": True}))
-        for step in (10, 20):
-            now[0] = clock[again, step]
-            shown(TrainingEvent("log", step, 40, values, epoch=step / 20))
-    expected = [("training", ""), ("training 1 of 2, epoch 0.5", ""), ("training 1 of 2, epoch 1.0", "1:00 left")]
-    expected += [("training 2 of 2, epoch 0.5", ""), ("training 2 of 2, epoch 1.0", "0:20 left")]
-    assert [(what, left.split("  ")[-1] if "left" in left else "") for what, left in lines] == expected
