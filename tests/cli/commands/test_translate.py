@@ -15,7 +15,7 @@ from regard.training.from_scratch.preset_model import with_special_token_ids
 TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
 
 
-@pytest.fixture(scope="module", params=["tiny-transformer", "tiny-gru", "tiny-gru-additive"])
+@pytest.fixture(scope="module", params=["tiny-transformer", "tiny-gru"])
 def folder(request, tmp_path_factory):
     where = tmp_path_factory.mktemp("models") / request.param
     words = train_tokenizer_from_texts(TEXTS, kind="char", size=60)
