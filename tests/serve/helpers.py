@@ -56,7 +56,7 @@ def client_of(*kinds: str, keys: ApiKeys | None = None, **limits: Any) -> Iterat
         yield client
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = 90) -> None:
     """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():

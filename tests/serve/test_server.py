@@ -162,7 +162,7 @@ def test_a_server_answers_reloads_and_drains(trained: Path, tmp_path: Path) -> N
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
-            until(lambda: is_ready(url), 60)
+            until(lambda: is_ready(url))
             check_server(process, url, model, log)
         finally:
             process.kill()
