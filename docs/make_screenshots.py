@@ -29,7 +29,7 @@ SHOTS: tuple[tuple[str, str, str, int, str], ...] = (
     ("map", "minilm", "#mode=map&layer=2&heads=8&token=4&key=5", 1060, "dark"),
     ("grid", "minilm", "#mode=grid&layer=2&heads=8", 780, ""),
     ("steps", "minilm", "#view=steps&layer=2&heads=8&token=4&change=served", 2560, ""),
-    ("why", "messages", "#view=why", 1720, ""),
+    ("why", "messages", "#view=why", 1440, ""),
     ("lens", "messages", "#view=lens", 960, ""),
     (
         "whatif",
