@@ -110,12 +110,9 @@ def test_validation_rows_that_are_split_off_are_not_trained_on() -> None:
     ("rows", "classes", "contrastive", "epochs"),
     [
         (32, 4, 12, 0),
-        (60, 2, 18, 0),
-        (80, 2, 25, 0),
         (240, 2, 50, 0),
         (400, 2, 0, 8),
         (32, 10, 0, 3.5),
-        (180, 10, 0, 4),
     ],
 )
 def test_few_labels_of_a_sentence_encoder(rows: int, classes: int, contrastive: int, epochs: float) -> None:

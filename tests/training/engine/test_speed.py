@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from regard.training.engine import loop, speed
+from regard.training.engine import speed
 from regard.training.engine.speed import SpeedMeter
+from regard.training.engine.stepper import Stepper
 from regard.training.output.metrics_log import read_metrics
 from regard.training.result import TrainResult
 
@@ -64,15 +66,16 @@ def test_a_first_step_alone_is_reported_but_is_in_no_mean(clock: Clock) -> None:
 
 
 def test_a_slow_first_step_is_not_in_later_lines(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the first step compiled for three seconds: no line and no result counts it."""
-    first, step = [True], loop._Loop._step
+    """As if the first step compiled for a second: no line and no result counts it."""
+    first, part = [True], Stepper.part
 
-    def slow(self: loop._Loop, parts: list[object]) -> None:
-        if first.pop() if first else False:
-            time.sleep(3.0)
-        step(self, parts)  # type: ignore[arg-type]
+    def slow(self: Stepper, inputs: Any) -> None:
+        if first:
+            first.pop()
+            time.sleep(1.0)
+        part(self, inputs)
 
-    monkeypatch.setattr(loop._Loop, "_step", slow)
+    monkeypatch.setattr(Stepper, "part", slow)
     done = small(tmp_path / "run", epochs=3, dev_fraction=0.2, log_every=2)
     reported = [line["tokens_per_second"] for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]
     assert min(reported) > max(reported) / 5, "with the first step it would be a twentieth"
