@@ -9,7 +9,7 @@ from regard.errors import InputError
 from regard.text import tokenizer as tokenizer_module
 from regard.text.flat_tokens import flat_encodings, join_tokens
 from regard.text.learn import train_tokenizer_from_texts
-from regard.text.word_cache import WordCache
+from regard.text.word_cache import WordCache, cpu_count
 
 ALPHABET = "abAB1_.,-'[]é“”中😀\u0301\u200d\u00a0\ufffdİß\x00\x7f \t\n\r"
 
@@ -76,3 +76,7 @@ def test_take_and_join(tokenizer):
     assert_equal(tokens.take(order), reference(tokenizer, ["b", "ab a", ""]))
     assert_equal(join_tokens([tokens, tokens]), reference(tokenizer, ["ab a", "", "b"] * 2))
     assert join_tokens([]).bounds.tolist() == [0]
+
+
+def test_cores():
+    assert cpu_count() >= 1
