@@ -163,6 +163,10 @@ def test_the_summary_says_what_cannot_be_told_apart() -> None:
         "slow has the best accuracy (91.0), but cannot be told apart from ngram. "
         "Cheapest model within 1 point of the best: ngram (0.1 ms for one text)."
     )
+    pairs = [pair("slow", "ngram", "slow"), pair("slow", "fast", None), pair("ngram", "fast", None)]
+    assert summary(MODELS, pairs, "accuracy", None).endswith(
+        "Cheapest of those that cannot be told apart from the best: fast (0.01 ms for one text)."
+    )
     assert summary(MODELS, pairs, "accuracy", "12 rows").startswith("No verdict: 12 rows. slow has the best")
 
 
