@@ -113,6 +113,7 @@ def run(text: int, length: int) -> range:
 OVERLAP = st.floats(0, 0.9)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200), st.integers(3, 40), OVERLAP)
 def test_windows_over_a_text(length: int, longest: int, overlap: float) -> None:
     ids = run(0, length)
@@ -132,6 +133,7 @@ def test_windows_over_a_text_are_those_of_predict(text: str, longest: int) -> No
     ]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 20), st.integers(0, 200), st.integers(1, 30), OVERLAP)
 def test_every_window_over_a_context_holds_the_whole_question(
     question_length: int, context_length: int, size: int, overlap: float
@@ -150,6 +152,7 @@ def test_every_window_over_a_context_holds_the_whole_question(
     )
 
 
+@settings(deadline=None)
 @given(st.integers(0, 120), st.integers(0, 120), st.integers(2, 40), OVERLAP)
 def test_every_token_of_two_long_texts_is_in_some_window(a: int, b: int, size: int, overlap: float) -> None:
     first, second = run(0, a), run(1, b)

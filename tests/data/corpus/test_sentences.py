@@ -37,6 +37,7 @@ CASES = [
     "Visit www.example.com today. | Or write to a.b@c.org now.",
     "(It was raining.) | The sun came later.",
     "He has a Ph.D. from Yale. | She has an M.D. | They are rich.",
+    "X. Y. Zed came. | He left.",
     "No. 5 is alive. | No. | It is not.",
     "On Jan. 5 it snowed. | In Feb. it thawed.",
     "St. Louis is hot. | Mt. Everest is not.",
