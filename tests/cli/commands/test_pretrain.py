@@ -31,6 +31,8 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert "objective: mlm+nsp, " in captured.err
     assert "chosen: lr " in captured.err
     assert "step 3 of 3: masked_accuracy " in captured.err
+    assert cli.main([*argv, "--steps", "1", "--overwrite"]) == 0
+    assert "unigram baseline" in capsys.readouterr().out
     assert cli.main([*argv, "--dev-fraction", "0", "--overwrite"]) == 0
     assert "none: no validation text" in capsys.readouterr().out
 
