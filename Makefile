@@ -24,7 +24,7 @@ record: $(VENV)/.ready ## measure which tests are quick, and note the others in 
 lint: $(VENV)/.ready ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 fuzz: $(VENV)/.ready ## run thousands of damaged inputs, and record those that fail in tests/fuzz/failures.txt

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import gc
 import importlib.util
 import os
 import random
@@ -126,6 +127,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(QuickTests(config), "quick-tests")
+
+
+def pytest_collection_finish() -> None:
+    """Garbage collections do not look at the tests and at imported modules again and again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

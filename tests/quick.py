@@ -1,4 +1,5 @@
-"""Which tests are quick: those that train nothing, start no process and take less than half a second.
+"""Which tests are quick: those that train nothing, start no process and take, all cases of a function together, less
+than half a second.
 
 `pytest -m quick` runs them; a test that trains or starts a process fails there, with a message that says what to do.
 `pytest --record-slow` writes all others to tests/slow.txt: one function to a line, or one file where all its functions
@@ -11,7 +12,6 @@ from __future__ import annotations
 import functools
 import importlib
 import multiprocessing.process
-import signal
 import sys
 import time
 from collections import defaultdict
@@ -25,9 +25,9 @@ from _pytest.runner import runtestprotocol
 from tests import fork_server
 
 RECORD = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 0.5  # of a test with its own fixtures, or of a fixture that several tests share
+SLOW_SECONDS = 0.5  # of all cases of a test with their own fixtures, or of a fixture that several tests share
 STILL_SLOW_SECONDS = 0.3  # of what is in the record; so a test near the limit does not change with every recording
-GIVE_UP_SECONDS = 3.0  # of processor time, after which a test that is measured is stopped
+SURELY_SLOW_SECONDS = 2.0  # what takes longer is not measured again
 HEAVY = ("matplotlib.pyplot", "onnxruntime", "pandas", "scipy.stats", "sklearn.metrics", "transformers")
 PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"}
 
@@ -52,13 +52,16 @@ class QuickTests:
         self.shared_seconds = 0.0  # of fixtures that were set up for this test and for others
         self.slow_fixtures: dict[pytest.FixtureDef[Any], str] = {}
         self.functions: dict[str, set[str]] = defaultdict(set)  # of each file
-        self.reasons: dict[str, str] = {}
+        self.seconds: dict[str, float] = defaultdict(float)  # of all cases of a test
+        self.refused_functions: set[str] = set()
         if self.record and (config.option.markexpr or config.option.keyword):
             raise pytest.UsageError("--record-slow measures whole files: leave -m and -k out")
         if self.record or self.only_quick:
             self._watch()
 
     def _watch(self) -> None:
+        import playwright.sync_api
+
         import regard.training.pretrain as pretrain
         import regard.training.train as train
 
@@ -67,13 +70,13 @@ class QuickTests:
             (pretrain, "pretrain", "calls pretrain"),
             (multiprocessing.process.BaseProcess, "start", "starts a process"),
             (fork_server, "start", "starts a process"),
+            (playwright.sync_api, "sync_playwright", "starts a browser"),
         ):
             setattr(owner, name, self._refusing(what, getattr(owner, name)))
         sys.addaudithook(self._audit)
         if self.record:
             for name in HEAVY:  # the test that happens to import them first is not slower than the others
                 importlib.import_module(name)
-            signal.signal(signal.SIGPROF, lambda *_: self._refuse("takes very long"))
 
     def _refusing(self, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -110,41 +113,30 @@ class QuickTests:
         if not self.record:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        reports, slow = self._measured(item, nextitem)
-        if slow == "takes long":  # once more: the first time may have filled a cache
+        reports, seconds = self._measured(item, nextitem)
+        if SLOW_SECONDS / 4 < seconds < SURELY_SLOW_SECONDS:  # once more: the first time may have filled a cache
             item._initrequest()  # type: ignore[attr-defined]
-            reports, slow = self._measured(item, nextitem)
+            reports, seconds = self._measured(item, nextitem)
+        reports[-1].user_properties.append(("seconds", seconds))
         for report in reports:
-            report.user_properties.append(("slow", slow))
+            report.user_properties.append(("refused", self._reason(item)))
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
-    def _measured(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[list[pytest.TestReport], str | None]:
-        """Run a test; what it did that no quick test does."""
+    def _measured(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[list[pytest.TestReport], float]:
+        """Run a test; the seconds it took, without those of fixtures that others share."""
         self.refused = None
         self.shared_seconds = 0.0
-        signal.setitimer(signal.ITIMER_PROF, GIVE_UP_SECONDS)
         begin = unloaded_time()
-        try:
-            reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        seconds = unloaded_time() - begin - self.shared_seconds
-        if self.refused is None and seconds > self._limit(item):
-            self.refused = "takes long"
-        return reports, self.refused or self._slow_fixture(item)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        return reports, unloaded_time() - begin - self.shared_seconds
 
-    def _slow_fixture(self, item: pytest.Item) -> str | None:
-        """What a fixture that the test shares with others did that no quick test does."""
-        for definitions in item._fixtureinfo.name2fixturedefs.values():  # type: ignore[attr-defined]
-            for definition in definitions:
-                if definition in self.slow_fixtures:
-                    return self.slow_fixtures[definition]
-        return None
-
-    def _limit(self, item: pytest.Item) -> float:
-        return SLOW_SECONDS if self.slow.isdisjoint(ids(item.nodeid)) else STILL_SLOW_SECONDS
+    def _reason(self, item: pytest.Item) -> str | None:
+        """What the test or a fixture that it shares with others did that no quick test does."""
+        definitions = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+        shared = [self.slow_fixtures.get(definition) for group in definitions for definition in group]
+        return next(filter(None, [self.refused, *shared]), None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Wrapper:
@@ -158,7 +150,7 @@ class QuickTests:
             seconds = unloaded_time() - begin
             if self.refused is not None:
                 self.slow_fixtures[fixturedef] = self.refused
-            elif seconds - (self.shared_seconds - before) > self._limit(request.node):
+            elif seconds - (self.shared_seconds - before) > SLOW_SECONDS:
                 self.slow_fixtures[fixturedef] = "takes long"
             else:
                 self.slow_fixtures.pop(fixturedef, None)  # the first time may have filled a cache
@@ -167,19 +159,20 @@ class QuickTests:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Wrapper:
         report: pytest.TestReport = yield
-        refused = call.excinfo is not None and call.excinfo.errisinstance(NotQuick)
-        if self.record and (refused or (self.refused is not None and report.failed)):
+        reason = self._reason(item) if self.record and report.failed else None
+        if reason is not None:
             report.outcome = "skipped"
-            report.longrepr = (str(item.path), 0, f"slow: {self.refused}")
+            report.longrepr = (str(item.path), 0, f"slow: {reason}")
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self.writes:
             path, function = ids(report.nodeid)
             self.functions[path].add(function)
-            slow = dict(report.user_properties).get("slow")
-            if slow is not None:
-                self.reasons[function] = str(slow)
+            properties = dict(report.user_properties)
+            if properties.get("refused") is not None:
+                self.refused_functions.add(function)
+            self.seconds[function] += float(properties.get("seconds", 0))  # type: ignore[arg-type]
 
     def pytest_sessionfinish(self) -> None:
         if not self.writes:
@@ -187,9 +180,13 @@ class QuickTests:
         lines = {line for line in self.slow if line.split("::")[0] not in self.functions}
         lines = {line for line in lines if (self.root / line.split("::")[0]).exists()}
         for path, functions in self.functions.items():
-            slow = functions & self.reasons.keys()
+            slow = {function for function in functions if self._is_slow(function)}
             lines |= {path} if slow == functions else slow
         RECORD.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
+
+    def _is_slow(self, function: str) -> bool:
+        limit = SLOW_SECONDS if self.slow.isdisjoint(ids(function)) else STILL_SLOW_SECONDS
+        return function in self.refused_functions or self.seconds[function] > limit
 
 
 def ids(node: str) -> tuple[str, str]:

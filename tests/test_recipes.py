@@ -94,6 +94,8 @@ def test_recipe(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for line in commands()[number]:
         words = shlex.split(line)[1:]
         short = ["--steps", "1"] if words[0] in ("train", "pretrain") else []
+        if words[1:2] in (["mails.csv"], ["faults.csv"]) and words[0] == "train":
+            short += ["--head-init", "random"]  # the tutorial starts from the contrastive head
         assert cli.main([*words, *short]) == 0, line
 
 
